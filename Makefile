@@ -9,8 +9,8 @@ ARGS ?=
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-demo: ## show the limiters at work, on the embedded engine (ARGS='--redis URL' for a real one)
-	@. .ci/env && go run ./cmd/rlfunc/internal/demo/play $(ARGS)
+demo: ## show the limiters at work, on the embedded engine
+	@. .ci/env && go run ./cmd/rlfunc/internal/demo/play
 
 example: ## start examples/chat with its own Redis, or that of REDIS_URL, and print its address
 	@examples/chat/start $(ARGS)
@@ -48,7 +48,7 @@ generate: ## generate gen/ from functions/
 	@. .ci/env && go run ./cmd/rlfunc generate
 
 check: ## fail if gen/ differs from what functions/ generates, or functions do not keep what their headers say
-	@. .ci/env && go build -o bin/rlfunc ./cmd/rlfunc && bin/rlfunc generate --check && bin/rlfunc vet --run && bin/rlfunc -C examples/templates vet --run
+	@. .ci/env && go build -o bin/rlfunc ./cmd/rlfunc && bin/rlfunc generate --check && bin/rlfunc vet --run
 
 bench: ## measure what a call costs the server and the client, compared with other limiters
 	go -C bench run . $(ARGS)

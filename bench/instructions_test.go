@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/internal/onpath"
-	"github.com/rlfunc/rlfunc/internal/serverinfo"
+	"github.com/rlfunc/rlfunc/internal/servers"
 )
 
 var update = flag.Bool("update", false, "rewrite the counts that the test holds the rows to")
@@ -73,7 +73,7 @@ func TestInstructions_areNoMoreThanWritten(t *testing.T) {
 	}
 	all := append(workloads(), peers...)
 	m := meter{client: srv.client, pipe: pipe}
-	c := callgrind{pid: serverinfo.Fields(info)["process_id"], dir: dir}
+	c := callgrind{pid: servers.Info(info)["process_id"], dir: dir}
 	names, written := readCounts(t)
 	lines := []string{countsHead}
 	for _, name := range names {

@@ -1,4 +1,4 @@
-// Command bench measures the cost of a decision: at the server, at the caller, on the embedded engine, and in memory.
+// Command bench measures the cost of a decision: at the server, at the caller, and behind guard.
 //
 // It prints one table. It measures other limiters in the same run, because numbers of different runs or machines are not comparable. A
 // missed goal is a line of output, not an exit status.
@@ -8,9 +8,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +24,7 @@ type settings struct {
 	engine  string
 	parts   string
 	only    string
+	callers []int
 	rounds  int
 	quick   bool
 	profile string
@@ -32,18 +35,30 @@ func main() {
 	var s settings
 	flag.StringVar(&s.redis, "redis", "", "`URL` of the server to measure; it must be empty, and is emptied (default: a new server)")
 	flag.StringVar(&s.engine, "engine", "", "server to start: a program such as redis-server, or an image such as docker:redis:8.0 (default: redis-server or valkey-server on PATH)")
-	flag.StringVar(&s.parts, "parts", "server,caller,guard,embedded,memory", "what to measure; also serve")
-	flag.StringVar(&s.only, "only", "", "text in the names of server rows to measure, with the rows that they are compared with")
+	flag.StringVar(&s.parts, "parts", "server,caller,guard", "what to measure; also serve")
+	flag.StringVar(&s.only, "only", "", "text in the names of rows to measure, with the rows that they are compared with")
 	flag.IntVar(&s.rounds, "rounds", 15, "measurements of each row; the table shows medians")
 	flag.BoolVar(&s.quick, "quick", false, "3 rounds over fewer keys, for a rough estimate")
-	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of this program (the caller and embedded parts) to this `file`")
+	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of this program (the caller and guard parts) to this `file`")
 	flag.StringVar(&s.envoy, "envoy", "", "`program` of envoyproxy/ratelimit (src/service_cmd), to compare the serve part with (default: none)")
+	callers := flag.String("callers", "1,4,16,64,256", "`numbers` of concurrent callers in the caller and guard parts")
 	empty := flag.String("empty", "", "only be the empty gRPC server of the serve part, at this `address`")
 	flag.Parse()
 	if *empty != "" {
 		fmt.Fprintln(os.Stderr, "bench:", serveEmpty(*empty))
 		os.Exit(1)
 	}
+
+	for _, n := range strings.Split(*callers, ",") {
+		number, err := strconv.Atoi(n)
+		if err != nil || number < 1 {
+			fmt.Fprintf(os.Stderr, "bench: -callers must be numbers above 0 with commas, got %q\n", *callers)
+			os.Exit(1)
+		}
+		s.callers = append(s.callers, number)
+	}
+
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // guard tells of each second in which a call came too late
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, s)
@@ -70,39 +85,28 @@ func run(ctx context.Context, s settings) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	report := Report{Started: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: s.rounds}
-	wants := func(part string) bool { return strings.Contains(","+s.parts+",", ","+part+",") }
-	if wants("server") || wants("caller") || wants("guard") || wants("memory") || wants("serve") {
-		srv, err := startServer(ctx, s)
-		if err != nil {
-			return err
-		}
-		defer srv.stop()
-		report.Server = srv.version
-		for _, part := range []struct {
-			name    string
-			measure func(context.Context, *server, settings) ([]Row, error)
-		}{{"server", serverRows}, {"memory", memoryRows}, {"caller", callerRows}, {"guard", guardRows}, {"serve", serveRows}} {
-			if !wants(part.name) {
-				continue
-			}
-			progress("%s", part.name)
-			rows, err := part.measure(ctx, srv, s)
-			if err != nil {
-				return fmt.Errorf("measure %s: %w", part.name, err)
-			}
-			report.Rows = append(report.Rows, rows...)
-		}
+	measured := Run{Started: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: s.rounds}
+	srv, err := startServer(ctx, s)
+	if err != nil {
+		return err
 	}
-	if wants("embedded") {
-		progress("embedded")
-		rows, err := embeddedRows(ctx, s)
-		if err != nil {
-			return fmt.Errorf("measure embedded: %w", err)
+	defer srv.stop()
+	measured.Server = srv.version
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context, *server, settings) ([]Row, error)
+	}{{"server", serverRows}, {"caller", callerRows}, {"guard", guardRows}, {"serve", serveRows}} {
+		if !strings.Contains(","+s.parts+",", ","+part.name+",") {
+			continue
 		}
-		report.Rows = append(report.Rows, rows...)
+		progress("%s", part.name)
+		rows, err := part.measure(ctx, srv, s)
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", part.name, err)
+		}
+		measured.Rows = append(measured.Rows, rows...)
 	}
-	return report.writeTable(os.Stdout)
+	return measured.writeTable(os.Stdout)
 }
 
 // progress prints to stderr, because stdout is for the table.

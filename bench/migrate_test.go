@@ -61,7 +61,7 @@ func gcraAtMost(ctx context.Context, rdb *redis.Client) error {
 	if err != nil {
 		return err
 	}
-	res, err := limits.GCRAAtMost(ctx, ratelimit.GCRAAtMostParams{Subject: "user43", Limit: 60, Period: time.Minute, Burst: 60, Most: 40})
+	res, err := limits.GCRA(ctx, ratelimit.GCRAParams{Subject: "user43", Limit: 60, Period: time.Minute, Burst: 60, Cost: new(int64(40)), AtMost: true})
 	if err != nil {
 		return err
 	}

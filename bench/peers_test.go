@@ -9,7 +9,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// realServer starts a server that runs scripts, which the embedded engine does not.
+// realServer starts a server: the embedded engine has neither the scripts of other limiters nor COPY.
 func realServer(t *testing.T) *server {
 	t.Helper()
 	options := &redis.Options{}
@@ -26,31 +26,15 @@ func realServer(t *testing.T) *server {
 	return srv
 }
 
-func TestPeerWorkloads_areAnsweredAsExpected(t *testing.T) {
-	srv := realServer(t)
-	p, err := dial(srv.network, srv.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.conn.Close()
-	peers, err := peerWorkloads(t.Context(), srv.client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range peers {
-		t.Run(w.name, func(t *testing.T) { checkAnswers(t, meter{client: srv.client, pipe: p}, w) })
-	}
-}
-
 func TestWays_areMeasured(t *testing.T) {
-	all, done, err := ways(realServer(t).client)
+	all, done, err := ways(t.Context(), realServer(t).client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
 	for _, w := range all {
 		for _, callers := range []int{1, 8} {
-			c, err := gather(t.Context(), w, callers, 10*time.Millisecond)
+			c, err := gather(w, callers, 10*time.Millisecond)
 			if err != nil {
 				t.Errorf("%s: %v", w.name, err)
 				continue

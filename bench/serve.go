@@ -2,9 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -66,7 +74,11 @@ func (m shape) row(name string, got map[shape]map[string][]load) Row {
 	if m.descriptors > 1 {
 		title += fmt.Sprintf(", %d descriptors", m.descriptors)
 	}
-	row := crowdRow("serve", title, m.callers, crowds(got[m][name]), "requests/s")
+	plural := "s"
+	if m.callers == 1 {
+		plural = ""
+	}
+	row := crowdRow("serve", fmt.Sprintf("%s, %d caller%s", title, m.callers, plural), rounds(got[m][name]), "requests/s")
 	row.Beside = fmt.Sprintf("%.2f CPU s for 100,000 requests", spread(values(got[m][name], func(l load) float64 { return l.cpu })).Median)
 	if name != ourServer {
 		return row
@@ -91,8 +103,8 @@ func (m shape) row(name string, got map[shape]map[string][]load) Row {
 	return row
 }
 
-func crowds(rounds []load) (all []crowd) {
-	for _, l := range rounds {
+func rounds(loads []load) (all []crowd) {
+	for _, l := range loads {
 		all = append(all, l.crowd)
 	}
 	return all
@@ -112,4 +124,128 @@ func byRound(a, b []float64) float64 {
 		ratios[i] = a[i] / b[i]
 	}
 	return spread(ratios).Median
+}
+
+// request returns the request of client i, with up to three descriptors.
+func request(i, descriptors int) *ratelimitv3.RateLimitRequest {
+	entry := func(key, value string) *commonv3.RateLimitDescriptor {
+		return &commonv3.RateLimitDescriptor{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: key, Value: value}}}
+	}
+	return &ratelimitv3.RateLimitRequest{Domain: "bench", Descriptors: []*commonv3.RateLimitDescriptor{
+		entry("remote_address", fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)),
+		entry("user", fmt.Sprint("user-", i)),
+		entry("tenant", fmt.Sprint("tenant-", i%100)),
+	}[:descriptors]}
+}
+
+// requests returns those of the callers' clients; making one takes time.
+func requests(descriptors int) []*ratelimitv3.RateLimitRequest {
+	all := make([]*ratelimitv3.RateLimitRequest, callerSubjects)
+	for i := range all {
+		all[i] = request(i, descriptors)
+	}
+	return all
+}
+
+// ask sends a request of caller i, and checks that it passes.
+func (t *target) ask(ctx context.Context, i int, r *ratelimitv3.RateLimitRequest) error {
+	a, err := t.clients[i%connections].ShouldRateLimit(ctx, r)
+	if err == nil && a.OverallCode != ratelimitv3.RateLimitResponse_OK {
+		err = errors.New("answered " + a.OverallCode.String())
+	}
+	return err
+}
+
+// A load is the result of one round.
+type load struct {
+	crowd
+	cpu float64 // CPU seconds of the server's process for 100,000 requests
+}
+
+// crowded sends requests from callers during span.
+func (t *target) crowded(ctx context.Context, all []*ratelimitv3.RateLimitRequest, callers int, span time.Duration) (load, error) {
+	before, err := t.cpu()
+	if err != nil {
+		return load{}, err
+	}
+	c, err := gather(way{name: t.name, caller: func() func(int) error {
+		return func(i int) error { return t.ask(ctx, i, all[i]) }
+	}}, callers, span)
+	if err != nil {
+		return load{}, err
+	}
+	after, err := t.cpu()
+	return load{c, (after - before).Seconds() * 100_000 / (c.perSecond * span.Seconds())}, err
+}
+
+// subjectRows measures the memory of the server after requests of many different clients.
+func subjectRows(ctx context.Context, t *target, quick bool) ([]Row, error) {
+	steps := []int{10_000, 100_000, 1_000_000}
+	if quick {
+		steps = steps[:2]
+	}
+	var rows []Row
+	sent := 0
+	for _, n := range steps {
+		progress("serve: %d subjects", n)
+		if err := t.visit(ctx, sent, n); err != nil {
+			return nil, err
+		}
+		sent = n
+		held, err := t.resident()
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, Row{Part: "serve", Name: fmt.Sprintf("memory after %d subjects", n), Value: exactly(float64(held) / (1 << 20)), Unit: "MiB"})
+	}
+	return rows, nil
+}
+
+// visit sends one request of each client from number from to number to.
+func (t *target) visit(ctx context.Context, from, to int) error {
+	var next atomic.Int64
+	next.Store(int64(from))
+	var failed atomic.Pointer[error]
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for failed.Load() == nil {
+				i := int(next.Add(1) - 1)
+				if i >= to {
+					return
+				}
+				if err := t.ask(ctx, i, request(i, 1)); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// An emptyService answers at once.
+type emptyService struct {
+	ratelimitv3.UnimplementedRateLimitServiceServer
+}
+
+func (emptyService) ShouldRateLimit(_ context.Context, r *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
+	return &ratelimitv3.RateLimitResponse{
+		OverallCode: ratelimitv3.RateLimitResponse_OK,
+		Statuses:    make([]*ratelimitv3.RateLimitResponse_DescriptorStatus, 0, len(r.Descriptors)),
+	}, nil
+}
+
+// serveEmpty is the process of an emptyService.
+func serveEmpty(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	s := grpc.NewServer()
+	ratelimitv3.RegisterRateLimitServiceServer(s, emptyService{})
+	return s.Serve(l)
 }

@@ -21,7 +21,7 @@ identities: {user: {header: X-User, claimed: true}}
 endpoints:
   - {name: user, unbounded: true, limits: [{name: hour, by: user, kind: fixed_window, limit: 3, window: 1h}]}
   - {name: search, limits: [{name: hour, by: all, kind: fixed_window, limit: 2, window: 1h}]}
-  - {name: plan, unbounded: true, limits: [{name: hour, by: user, kind: fixed_window, limit: 3, window: 1h, dynamic_max: 1000}]}
+  - {name: plan, unbounded: true, limits: [{name: hour, by: user, kind: fixed_window, limit: 3, window: 1h}]}
 descriptors:
   - {domain: edge, entries: [{key: plan, identity: user}], endpoint: plan}
   - {domain: edge, entries: [{key: user, identity: user}], endpoint: user}
@@ -214,31 +214,6 @@ func TestServe_answersBesideEnvoysService(t *testing.T) {
 			"OK: OK 3/HOUR 2 left reset",
 		},
 		{
-			"a limit in the descriptor, with dynamic_max", limited(4, hour, one("plan", "p")),
-			"OK: OK 4/HOUR 3 left reset",
-			"OK: OK 4/HOUR 3 left reset",
-		},
-		{
-			"the configured limit of the same client", asked(one("plan", "p")),
-			"OK: OK 3/HOUR 1 left reset",
-			"OK: OK 3/HOUR 1 left reset",
-		},
-		{
-			"another unit of the same client", limited(5, minute, one("plan", "p")),
-			"OK: OK 5/MINUTE 4 left reset",
-			"OK: OK 5/MINUTE 2 left reset",
-		},
-		{
-			"more than dynamic_max", limited(5000, hour, one("plan", "q")),
-			"OK: OK 5000/HOUR 4999 left reset",
-			"OK: OK 1000/HOUR 999 left reset",
-		},
-		{
-			"a limit of 0", limited(0, hour, one("plan", "r")),
-			"OVER_LIMIT: OVER_LIMIT 0/HOUR 0 left reset",
-			"OVER_LIMIT: OVER_LIMIT 0/HOUR 0 left error=limit",
-		},
-		{
 			"a limit in a descriptor that is not configured", limited(5, hour, one("path", "/")),
 			"OK: OK 5/HOUR 4 left reset",
 			"OK: OK",
@@ -276,7 +251,7 @@ func TestServe_answersBesideEnvoysService(t *testing.T) {
 		{
 			"a limit of unit UNKNOWN, which ends their process", limited(5, typev3.RateLimitUnit_UNKNOWN, one("plan", "s")),
 			"error Unavailable",
-			"OVER_LIMIT: OVER_LIMIT error=bad_request",
+			"OK: OK 3/HOUR 2 left reset",
 		},
 	} {
 		for _, side := range []struct {

@@ -27,7 +27,6 @@ type target struct {
 	process *exec.Cmd
 	conns   []*grpc.ClientConn
 	clients []ratelimitv3.RateLimitServiceClient
-	pprof   string // address of Go's profiler; "" for none
 }
 
 const ourPolicy = `
@@ -87,7 +86,7 @@ func startServe(ctx context.Context, srv *server, dir, limits string) (*target, 
 	if err := os.WriteFile(file, []byte(limits), 0o600); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	ports, err := freePorts(2)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +94,8 @@ func startServe(ctx context.Context, srv *server, dir, limits string) (*target, 
 	if srv.network == "unix" {
 		url = "unix://" + srv.addr
 	}
-	t := &target{name: ourServer, pprof: ports[2], process: exec.Command(program, "serve", "--policy", file, "--redis", url,
-		"--grpc", ports[0], "--http", ports[1], "--pprof", ports[2])}
+	t := &target{name: ourServer, process: exec.Command(program, "serve", "--policy", file, "--redis", url,
+		"--grpc", ports[0], "--http", ports[1])}
 	return t, t.start(ctx, ports[0])
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,13 +21,12 @@ import (
 	"github.com/rlfunc/rlfunc/gen/concurrency"
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/internal/serverinfo"
+	"github.com/rlfunc/rlfunc/internal/servers"
 )
 
-// libraries are what is measured: each of their functions has a row.
-var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, override.Library, guard.Library, concurrency.Library}
+// libraries are what is measured.
+var libraries = []*fcall.Library{ratelimit.Library, cost.Library, abuse.Library, challenge.Library, guard.Library, concurrency.Library}
 
 // A server is the server that is measured.
 type server struct {
@@ -71,6 +71,30 @@ func startServer(ctx context.Context, s settings) (*server, error) {
 		return nil, err
 	}
 	return srv, nil
+}
+
+// serviceClient returns a client as docs/deploying.md makes it.
+func (s *server) serviceClient() *redis.Client {
+	o := *s.client.Options()
+	o.ContextTimeoutEnabled = true
+	return redis.NewClient(&o)
+}
+
+// cpu returns the seconds of the processor that the server has used.
+func (s *server) cpu(ctx context.Context) (seconds float64, err error) {
+	info, err := s.client.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, fmt.Errorf("ask for the processor time: %w", err)
+	}
+	fields := servers.Info(info)
+	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
+		part, err := strconv.ParseFloat(fields[name], 64)
+		if err != nil {
+			return 0, fmt.Errorf("INFO has no %s: %w", name, err)
+		}
+		seconds += part
+	}
+	return seconds, nil
 }
 
 // launch starts a program or an image, waits until it takes connections, and fills in where it listens.
@@ -146,10 +170,9 @@ func listening(o *redis.Options, ended <-chan struct{}, stop func()) (func(), er
 	}
 }
 
-// An empty function shows the cost of a call that does nothing. One that only replies shows the cost of the reply.
+// An empty function shows the cost of a call that does nothing.
 const emptyLibrary = `#!lua name=rlfunc_bench
 redis.register_function('rlfunc_bench_empty', function() return 1 end)
-redis.register_function('rlfunc_bench_reply', function() return 1200001200199 end)
 `
 
 func (s *server) prepare(ctx context.Context, foreign bool) error {
@@ -166,7 +189,7 @@ func (s *server) prepare(ctx context.Context, foreign bool) error {
 	if err != nil {
 		return fmt.Errorf("ask for the version: %w", err)
 	}
-	s.version = serverinfo.Identify(info).String()
+	s.version = servers.Identify(info).String()
 	if err := s.client.FunctionLoadReplace(ctx, emptyLibrary).Err(); err != nil {
 		return fmt.Errorf("load the empty function: %w", err)
 	}

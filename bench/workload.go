@@ -32,8 +32,8 @@ type workload struct {
 	expect string
 	// rival is the workload that takes turns with this one, another limiter's or our own. Defaults to none.
 	rival string
-	// most is the goal as a multiple of an empty call, share that as a multiple of what the rival costs; 0 is none.
-	most, share float64
+	// share is the goal: at most that much of what the rival costs; 0 is none.
+	share float64
 }
 
 // A command is one for a subject.
@@ -129,31 +129,6 @@ func keys(command []any) []string {
 // empty is the call that all others are compared with: one key, no argument, and the reply 1.
 func empty(s fcall.Subject) []any {
 	return []any{"FCALL", "rlfunc_bench_empty", 1, fcall.Key("bench", s, "empty")}
-}
-
-// bareWorkloads measure Redis's part of a call's cost: the goals are multiples of a call with one key.
-func bareWorkloads() []workload {
-	noKey := func(fcall.Subject) []any { return []any{"FCALL", "rlfunc_bench_empty", 0} }
-	full := func(s fcall.Subject) []any { return append(empty(s), 100, 60_000_000, "", "") }
-	reply := func(s fcall.Subject) []any {
-		return []any{"FCALL", "rlfunc_bench_reply", 1, fcall.Key("bench", s, "empty"), 100, 60_000_000, "", ""}
-	}
-	return []workload{
-		{name: "empty function, no key", call: noKey, expect: ":1\r\n"},
-		{name: "empty function, gcra's arguments", call: full, expect: ":1\r\n"},
-		{name: "the same with gcra's reply", call: reply, expect: ":"},
-	}
-}
-
-// workloads are the rows of the server's part, in order.
-func workloads() []workload {
-	var all []workload
-	for _, rows := range []func() []workload{
-		bareWorkloads, windowWorkloads, gcraWorkloads, logWorkloads, checkWorkloads, costWorkloads, abuseWorkloads, challengeWorkloads, guardWorkloads, concurrencyWorkloads,
-	} {
-		all = append(all, rows()...)
-	}
-	return all
 }
 
 // counter is the name under which commandstats counts a command.

@@ -1,16 +1,9 @@
 package main
 
-import (
-	"strings"
-	"testing"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/rlfunc/rlfunc/embedded"
-)
+import "testing"
 
 func TestWorkloads_rivalsAreRows(t *testing.T) {
-	rows := map[string]bool{redisRate: true, redisRateFirst: true, redisRateRefused: true, fixedWindowPeer: true, zsetAcquire: true, zsetAgain: true, zsetRefused: true, zsetRenew: true, zsetRelease: true}
+	rows := map[string]bool{redisRate: true, fixedWindowPeer: true, zsetAcquire: true}
 	for _, w := range workloads() {
 		if rows[w.name] {
 			t.Errorf("two rows are called %q", w.name)
@@ -29,26 +22,17 @@ func TestWorkloads_rivalsAreRows(t *testing.T) {
 
 // Each row takes the path that its name tells, for the subject that is prepared and for its copies.
 func TestWorkloads_areAnsweredAsExpected(t *testing.T) {
-	engine := embedded.New(embedded.Options{})
-	defer engine.Close()
-	addr, err := engine.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := &server{client: redis.NewClient(&redis.Options{Addr: addr.String()}), network: "tcp", addr: addr.String()}
-	defer srv.client.Close()
-	if err := srv.prepare(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	srv := realServer(t)
 	p, err := dial(srv.network, srv.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.conn.Close()
-	for _, w := range workloads() {
-		if testing.Short() && strings.Contains(w.name, "100000 open holds") {
-			continue // those with fewer have the same answers
-		}
+	peers, err := peerWorkloads(t.Context(), srv.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range append(workloads(), peers...) {
 		t.Run(w.name, func(t *testing.T) { checkAnswers(t, meter{client: srv.client, pipe: p}, w) })
 	}
 }

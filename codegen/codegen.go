@@ -6,8 +6,8 @@
 // command does that, and generate, --check and tests share one path.
 //
 // The packages beside this one work on the same trees: [github.com/rlfunc/rlfunc/codegen/spec] is a library's contract as data, breaking
-// compares two versions of it, acl writes the rules of Redis users, contract runs functions to prove what their headers promise, plugin is the
-// protocol of programs that generate further files, and runtime makes the library that a loader or client uses without a generated package.
+// compares two versions of it, acl writes the rules of Redis users, contract runs functions to prove what their headers promise, and runtime
+// makes the library that a loader or client uses without a generated package.
 package codegen
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/internal/annotation"
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/internal/command"
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/goclient"
 	"github.com/rlfunc/rlfunc/codegen/internal/python"
@@ -59,9 +60,11 @@ func Load(fsys fs.FS, root string, o Options) (*Tree, Findings) {
 		found.Sort()
 		return tree, found
 	}
-	found = examine(tree)
-	for _, lib := range tree.Libs {
-		lib.CheckRules(&found)
+	found = vet.Check(tree)
+	for _, lib := range tree.Libraries {
+		for i, names := range command.Of(lib) {
+			lib.Spec.Functions[i].Command = names
+		}
 	}
 	for _, lib := range tree.Libraries {
 		clashes, err := goclient.Clashes(lib)
@@ -81,43 +84,26 @@ func besides(tree *source.Tree, found diag.List) (code diag.List) {
 	for _, d := range found {
 		wrong[d.File] = wrong[d.File] || !slices.Contains(annotation.BesideContract, d.Rule)
 	}
-	for _, d := range vet.Examine(tree).Found {
-		if d.Rule != annotation.RuleUse && !wrong[d.File] || headerless[d.Rule] { // a file that could not be read may use any lib file
+	for _, d := range vet.Check(tree) {
+		if d.Rule != annotation.RuleUse && !wrong[d.File] || slices.Contains(headerless, d.Rule) { // a file that could not be read may use any lib file
 			code = append(code, d)
 		}
 	}
 	return code
 }
 
-var headerless = map[string]bool{
-	vet.RuleGoto: true, vet.RuleGlobalWrite: true, vet.RuleSandbox: true, vet.RuleRandom: true, vet.RuleSetresp: true, vet.RuleMultipleAssignment: true,
-	vet.RulePairs: true, vet.RulePortable: true, vet.RuleUnpack: true, vet.RuleTooManyLocals: true,
-}
-
-// examine vets the tree, and fills in the Redis commands that each function may run.
-func examine(tree *source.Tree) diag.List {
-	report := vet.Examine(tree)
-	for l, lib := range tree.Libraries {
-		for i := range lib.Spec.Functions {
-			// The generated entry calls TYPE for a key of an unexpected type.
-			all := append(report.Commands[l][i], "TYPE")
-			slices.Sort(all)
-			lib.Spec.Functions[i].Command = slices.Compact(all)
-		}
-	}
-	return report.Found
-}
+// headerless are the rules that need no header.
+var headerless = []string{"global-write", "sandbox", "random", "portable", "pairs", "unpack"}
 
 // Generate returns every generated file by its slash-separated path below gen/.
 func Generate(tree *Tree) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, lib := range tree.Libraries {
-		b := bundle.Write(lib)
-		files, err := goclient.Files(lib, b)
+		files, err := goclient.Files(lib)
 		if err != nil {
 			return nil, fmt.Errorf("generate %s: %w", lib.Spec.Name, err)
 		}
-		files[lib.Spec.Name+".lua"] = []byte(b.Code)
+		files[lib.Spec.Name+".lua"] = []byte(Bundle(lib))
 		files["README.md"] = Reference(lib)
 		for name, content := range files {
 			out[path.Join(lib.Spec.Name, name)] = content
@@ -146,7 +132,7 @@ func bundles(tree *Tree) map[string][]byte {
 }
 
 // Bundle returns the code of a library, the argument of FUNCTION LOAD.
-func Bundle(lib *Library) string { return bundle.Write(lib).Code }
+func Bundle(lib *Library) string { return bundle.Write(lib) }
 
 // Reference returns the page that documents a library, as Markdown.
 func Reference(lib *Library) []byte { return reference.Page(lib) }

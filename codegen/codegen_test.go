@@ -69,18 +69,3 @@ func TestLoad_refusesNamesThatGoKeeps(t *testing.T) {
 		}
 	}
 }
-
-// A rule of a lib file may name arguments that some functions with its rows lack, but not one that all lack.
-func TestLoad_findsARuleOfRowsThatNoFunctionHas(t *testing.T) {
-	fsys := fstest.MapFS{
-		"x/library.lua": {Data: []byte("--- Examples.\n--- @library x 1.0.0\n")},
-		"x/f.lua": {Data: []byte("--- Answers.\n--- @flags no-writes\n--- @key bucket string[state] the bucket\n--- @arg rows packed(part)[0..4] rows\n--- @arg most count[1..9] most\n" +
-			"--- @result n count how many\nlocal function f(bucket, rows, most) -- rlfunc:ignore unused-parameter an example\n  return #rows\nend\n")},
-		"lib/part.lua": {Data: []byte("--- Rows.\n--- @lib part\n--- @arg size count[1..9] its size\n--- @must size be at most most\n--- @must size be at most mots\nlocal part = {}\nreturn part\n")},
-	}
-	_, found := codegen.Load(fsys, "functions", source.Options{})
-	want := "functions/lib/part.lua:5:11: no function has such rows, and the arguments that the rule names besides their fields (must)"
-	if found.Error() != want {
-		t.Errorf("got %s\nwant %s", found.Error(), want)
-	}
-}

@@ -41,9 +41,8 @@ func serveTraffic(t *testing.T) string {
 	nowhere := redis.NewClient(&redis.Options{Addr: engines.FreeAddr(t), MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = nowhere.Close() })
 	o := guard.Options{Hooks: []guard.Hooks{exported.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
-	cut := newGuard(t, nowhere, livePolicy("guard"), o)
-	o.Shadow = &guard.Shadow{Policy: livePolicy("trial")}
-	live := newGuard(t, rdb, livePolicy("guard"), o)
+	cut := newGuard(t, nowhere, livePolicy(), o)
+	live := newGuard(t, rdb, livePolicy(), o)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -72,9 +71,9 @@ func serveTraffic(t *testing.T) string {
 	return web.URL + "/metrics"
 }
 
-func livePolicy(namespace string) *policy.Policy {
+func livePolicy() *policy.Policy {
 	return &policy.Policy{
-		Namespace: namespace, Timeout: 10 * time.Second,
+		Timeout:    10 * time.Second,
 		Identities: map[string]policy.Identity{"fp": {Func: true}, "client": {First: []string{"fp", "ip"}}},
 		Cost:       &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
 		Endpoints: []policy.Endpoint{
@@ -115,7 +114,7 @@ func round(ctx context.Context, t *testing.T, g *guard.Guard, subject string) {
 		_ = d.Charge.Settle(ctx, 50_000)
 	}
 	ask(guard.Request{Endpoint: "sum"})
-	changed := livePolicy("guard")
+	changed := livePolicy()
 	changed.Timeout = g.Policy().Timeout - time.Microsecond
 	_ = g.SetPolicy(changed)
 }

@@ -42,6 +42,7 @@ func rooms() []*room {
 		{name: "guard/telemetry", purpose: "metrics, spans, records"},
 		{name: "guard", purpose: "one decision per request"},
 		{name: "guard/replay", purpose: "a policy on old traffic"},
+		{name: "guard/outbound", purpose: "calls to others' APIs"},
 		{name: "prefetch", purpose: "hot limits in batches"},
 		{name: "lua_test", purpose: "step tables, parity"},
 		{name: "guard/policy", purpose: "the policy's file"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -139,12 +140,12 @@ func TestListen_handTyped(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []struct{ name, send, want string }{
-		{"inline", "SET k \"a b\\x41\"\r\nGET k\n", "+OK\r\n$4\r\na bA\r\n"},
+		{"inline", "SET  k abA\r\nGET k\n", "+OK\r\n$3\r\nabA\r\n"},
 		{"empty lines", "\r\n\r\nPING\r\n", "+PONG\r\n"},
 		{"pipelined", "*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n", "+PONG\r\n$2\r\nhi\r\n"},
 		{"HELLO 4", "HELLO 4\r\nPING\r\n", "-NOPROTO unsupported protocol version\r\n+PONG\r\n"},
 		{"quit", "QUIT\r\nPING\r\n", "+OK\r\n"},
-		{"unbalanced quotes", "GET \"k\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"},
+		{"quotes", "GET \"k\r\n", "-ERR Protocol error: the embedded engine reads no quotes in a line\r\n"},
 		{"bad length", "*1\r\n$x\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
 		{"bad count", "*x\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
 		{"no bulk", "*1\r\n:1\r\n", "-ERR Protocol error: expected '$', got ':'\r\n"},
@@ -198,5 +199,21 @@ func TestClose_endsConnections(t *testing.T) {
 	}
 	if _, err := net.Dial("tcp", addr.String()); err == nil {
 		t.Error("the port still accepts after Close")
+	}
+}
+
+// The loader reads there who uses which libraries, of any server.
+func TestClient_isListedAsRedis8ListsIt(t *testing.T) {
+	s, _ := newServer(t)
+	addr, err := s.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: addr.String(), ClientName: "checkout", IdentitySuffix: "quota_v1@1.2.0"})
+	defer client.Close()
+	list, err := client.ClientList(t.Context()).Result()
+	want := `^id=1 addr=127.0.0.1:\d+ name=checkout flags=N db=0 multi=-1 watch=0 user=default resp=3 lib-name=go-redis\(quota_v1@1.2.0,go[^ ]*\) lib-ver=[0-9.]+\n$`
+	if err != nil || !regexp.MustCompile(want).MatchString(list) {
+		t.Errorf("%q, %v does not match %s", list, err, want)
 	}
 }

@@ -1,12 +1,12 @@
 // Package embedded is Redis with Functions inside the process, for tests, demos, replays and as a local fallback.
 //
-// A [Server] loads libraries with FUNCTION LOAD and runs them with FCALL, and scripts with EVAL, as a real server does, on keys in memory:
+// A [Server] loads libraries with FUNCTION LOAD and runs them with FCALL, as a real server does, on keys in memory:
 //
 //   - [Server.Process] runs a go-redis command without a connection, which is fastest.
 //   - [Server.Client] returns a go-redis client over connections in memory, with pipelines and transactions.
 //   - [Server.Listen] serves redis-cli and other clients on a port or a unix socket.
 //
-// Each command, FCALL, EVAL and EXEC is atomic against all others, whichever way it arrives.
+// Each command, FCALL and EXEC is atomic against all others, whichever way it arrives.
 //
 // # In tests
 //
@@ -23,21 +23,21 @@
 //
 // # Stricter than Redis
 //
-// A function or script that uses a key that is not among the keys of its call gets an error that begins with RLUNDECLARED, unless
+// A function that uses a key that is not among the keys of its call gets an error that begins with RLUNDECLARED, unless
 // [Options] UndeclaredKeys permits it.
 //
 // # Limits
 //
 //   - No SUBSCRIBE and no client tracking, so the server never pushes, and PUBLISH reaches nobody. No command waits: no BLPOP and its
 //     like, and no XREAD with BLOCK.
-//   - Strings, with bit fields and HyperLogLogs, lists, hashes, sets, sorted sets, and streams without consumer groups. No positions, no
-//     SORT, no modules, and no DUMP and RESTORE.
+//   - Strings, lists, hashes, sets, sorted sets, and streams without consumer groups. No bits, HyperLogLogs or positions, no ZUNION and
+//     its like, no SORT, no modules, and no COPY, DUMP and RESTORE.
+//   - No EVAL. No coroutines, load, loadstring, os and redis.setresp in functions.
 //   - No replication, persistence, cluster or ACLs.
 //   - Over maxmemory a write is refused. With the maxmemory-policy allkeys-lru the least recently used keys are evicted before a
 //     command. Used memory is an estimate of the heap.
-//   - A function or script that runs for longer than busy-reply-threshold, in real time, makes other clients get BUSY. FUNCTION KILL
-//     and SCRIPT KILL stop one that has not written, at any time.
-//   - The cache keeps 500 scripts of EVAL, as Redis does since 7.4, and all of SCRIPT LOAD.
+//   - A function that runs for longer than busy-reply-threshold, in real time, makes other clients get BUSY. FUNCTION KILL stops one that
+//     has not written, at any time.
 //   - Time stands still within a function, as in Redis from 7.2 on (in 7.0 TIME moves).
 //   - Replies that Redis gives in the random order of a hash table have a different order.
 package embedded

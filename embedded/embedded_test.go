@@ -25,6 +25,7 @@ redis.register_function('twice', function(keys, args)
   local after = redis.call('TIME')
   return {before[1] == after[1] and before[2] == after[2], redis.call('GET', keys[1])}
 end)
+redis.register_function('values', function() return {1, 'a', false, true} end)
 redis.register_function('add', function(keys, args)
   local n = tonumber(redis.call('GET', keys[1]) or '0')
   redis.call('SET', keys[1], string.format('%.0f', n + 1))

@@ -27,7 +27,7 @@ func TestFCALL_answersAsRedisDoes(t *testing.T) {
 		{"reads by FCALL_RO", "FCALL_RO run_ro 1 k GET k", "v"},
 		{"FCALL_RO of a function that may write", "FCALL_RO run 1 k GET k", "ERR Can not execute a script with write flag using *_ro command."},
 		{"caught: unknown command", "FCALL try 0 NOSUCH", "ERR Unknown Redis command called from script (the embedded engine has no 'NOSUCH', see docs/embedded.md)"},
-		{"caught: unknown subcommand", "FCALL try 0 OBJECT NOSUCH x", "ERR Unknown Redis command called from script (the embedded engine has no 'OBJECT NOSUCH', see docs/embedded.md)"},
+		{"caught: unknown subcommand", "FCALL try 0 CLIENT NOSUCH x", "ERR Unknown Redis command called from script (the embedded engine has no 'CLIENT NOSUCH', see docs/embedded.md)"},
 		{"caught: command that only Redis has", "FCALL try 1 q XACK q g 1-1", "ERR Unknown Redis command called from script (the embedded engine has no 'XACK', see docs/embedded.md)"},
 		{"caught: arity", "FCALL try 1 k GET k k", "ERR Wrong number of args calling Redis command from script"},
 		{"caught: MULTI", "FCALL try 0 MULTI", "ERR This Redis command is not allowed from script"},
@@ -189,7 +189,7 @@ func TestFUNCTION_goRedisReadsTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Name != "testlib" || l.Code != library || len(l.Functions) != 6 {
+	if l.Name != "testlib" || l.Code != library || len(l.Functions) != 7 {
 		t.Errorf("library %q with %d functions and %d bytes of code", l.Name, len(l.Functions), len(l.Code))
 	}
 }

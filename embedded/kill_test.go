@@ -2,8 +2,10 @@ package embedded_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -81,5 +83,68 @@ func killWhileRunning(t *testing.T, s *embedded.Server, client *redis.Client) (g
 		if err != nil && !redis.HasErrorPrefix(err, "NOTBUSY") {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A function that does not end makes other clients get BUSY until it is killed.
+func TestBusy_isWhatOthersGet(t *testing.T) {
+	s, _ := newServer(t)
+	load(t, s, "#!lua name=loop\nredis.register_function('loop', function() while true do pcall(redis.call, 'PING') end end)\n")
+	client := s.Client()
+	defer client.Close()
+	call(s, "CONFIG", "SET", "busy-reply-threshold", 5)
+	done := make(chan any)
+	go func() { done <- answer(call(s, "FCALL", "loop", 0)) }()
+	const busy = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		err := client.Get(t.Context(), "k").Err()
+		if err != nil && err.Error() == busy {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("GET: %v, want BUSY", err)
+		}
+	}
+	_, err := client.TxPipelined(t.Context(), func(p redis.Pipeliner) error { return p.Incr(t.Context(), "k").Err() })
+	if err == nil || !strings.HasPrefix(err.Error(), "BUSY") && !strings.HasPrefix(err.Error(), "EXECABORT") {
+		t.Errorf("EXEC: %v, want BUSY", err)
+	}
+	if stats := client.FunctionStats(t.Context()).Val(); !stats.Running() {
+		t.Errorf("FUNCTION STATS: %v, want the running function", stats)
+	}
+	if err := client.FunctionKill(t.Context()).Err(); err != nil {
+		t.Errorf("FUNCTION KILL: %v", err)
+	}
+	if got := fmt.Sprint(<-done); !strings.Contains(got, "Script killed by user with SCRIPT KILL") {
+		t.Errorf("the killed function answers %q", got)
+	}
+	if got := answer(call(s, "PING")); got != "PONG" {
+		t.Errorf("PING afterwards: %v", got)
+	}
+}
+
+// A busy function that has written goes on.
+func TestBusy_endsWhatItHasBegun(t *testing.T) {
+	s, _ := newServer(t)
+	load(t, s, `#!lua name=slow
+redis.register_function('slow', function(keys)
+  redis.call('SET', keys[1], 0)
+  local n = 0
+  while n < 3000000 do n = n + 1 end
+  return redis.call('INCR', keys[1])
+end)`)
+	call(s, "CONFIG", "SET", "busy-reply-threshold", 1)
+	done := make(chan any, 1)
+	for killed := any("OK"); killed == "OK"; { // it has not written yet
+		go func() { done <- answer(call(s, "FCALL", "slow", 1, "k")) }()
+		for killed = nil; killed != "OK" && !strings.HasPrefix(fmt.Sprint(killed), "UNKILLABLE"); {
+			killed = answer(call(s, "FUNCTION", "KILL"))
+		}
+		if killed == "OK" {
+			<-done
+		}
+	}
+	if got := <-done; got != int64(1) {
+		t.Errorf("the function answers %v, want 1", got)
 	}
 }

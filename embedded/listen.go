@@ -11,8 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/memconn"
-	"github.com/rlfunc/rlfunc/embedded/internal/wire"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // Listen accepts connections until Close, and returns the address that it listens on. addr is host:port, where port 0 stands for a
@@ -99,7 +98,7 @@ func (s *Server) serve(conn net.Conn) {
 		s.state.Disconnect(session)
 	}()
 
-	box := wire.NewOutbox(conn, &s.state.Limits)
+	box := resp.NewOutbox(conn, &s.state.Limits)
 	defer box.Close()
 	var out []byte
 	flush := func() bool {
@@ -115,17 +114,17 @@ func (s *Server) serve(conn net.Conn) {
 		}
 		return true
 	}
-	r := wire.NewReader(conn, &s.state.Limits, func() { flush() })
+	r := resp.NewReader(conn, &s.state.Limits, func() { flush() })
 	for {
 		args, err := r.Command(session.Queued())
-		if refused := wire.ProtocolError(""); errors.As(err, &refused) {
+		if refused := resp.ProtocolError(""); errors.As(err, &refused) {
 			out = append(out, "-"+refused.Error()+"\r\n"...)
 		}
 		if err != nil || fromBrowser(args[0]) {
 			flush()
 			return
 		}
-		out = wire.Append(out, s.do(session, args), session.Protocol)
+		out = resp.Append(out, s.do(session, args), session.Protocol)
 		if len(out) >= flushAt || session.Closing {
 			if !flush() || session.Closing {
 				return
@@ -145,7 +144,7 @@ func (s *Server) Client() *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: "embedded",
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			near, far := memconn.Pair()
+			near, far := resp.Pipe()
 			s.start(far)
 			return near, nil
 		},

@@ -64,7 +64,7 @@ local function act(key, n)
   return n, {left = -n, {true}}, nil
 end
 redis.register_function('f', function(keys, args)
-  local rlfunc_ok, out_n, out_rows = pcall(act, keys[1], #args)
+  local out_n, out_rows = act(keys[1], #args)
   return out_n
 end)`
 	n := &notes{}

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/command"
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 var scratch = sync.Pool{New: func() any { return new([]string) }}
@@ -70,11 +70,11 @@ func settable(cmd redis.Cmder) bool {
 }
 
 // setValue sets cmd's value, or returns its error. It leaves replies of another shape to go-redis, which rejects them.
-func setValue(cmd redis.Cmder, v reply.Value) error {
+func setValue(cmd redis.Cmder, v resp.Value) error {
 	switch v = v.RESP2(); v.Kind {
-	case reply.Error:
+	case resp.Error:
 		return serverError(v.Str)
-	case reply.Nil, reply.NilArray:
+	case resp.Nil, resp.NilArray:
 		return redis.Nil
 	}
 	switch cmd := cmd.(type) {
@@ -82,17 +82,17 @@ func setValue(cmd redis.Cmder, v reply.Value) error {
 		cmd.SetVal(plain(v))
 		return nil
 	case *redis.IntCmd:
-		if v.Kind == reply.Int {
+		if v.Kind == resp.Int {
 			cmd.SetVal(v.Int)
 			return nil
 		}
 	case *redis.StatusCmd:
-		if v.Kind == reply.Status || v.Kind == reply.Bulk {
+		if v.Kind == resp.Status || v.Kind == resp.Bulk {
 			cmd.SetVal(v.Str)
 			return nil
 		}
 	case *redis.StringCmd:
-		if v.Kind == reply.Status || v.Kind == reply.Bulk {
+		if v.Kind == resp.Status || v.Kind == resp.Bulk {
 			cmd.SetVal(v.Str)
 			return nil
 		}
@@ -101,15 +101,15 @@ func setValue(cmd redis.Cmder, v reply.Value) error {
 }
 
 // plain returns a value as redis.Cmd has it: int64, string, nil, or a slice of these and of errors.
-func plain(v reply.Value) any {
+func plain(v resp.Value) any {
 	switch v = v.RESP2(); v.Kind {
-	case reply.Int:
+	case resp.Int:
 		return v.Int
-	case reply.Bulk, reply.Status:
+	case resp.Bulk, resp.Status:
 		return v.Str
-	case reply.Error:
+	case resp.Error:
 		return serverError(v.Str)
-	case reply.Array:
+	case resp.Array:
 		values := make([]any, len(v.Array))
 		for i, element := range v.Array {
 			values[i] = plain(element)
@@ -192,6 +192,6 @@ func (e serverError) Error() string { return string(e) }
 // RedisError marks the type as a reply of the server.
 func (serverError) RedisError() {}
 
-func unexpected(cmd redis.Cmder, v reply.Value) error {
+func unexpected(cmd redis.Cmder, v resp.Value) error {
 	return fmt.Errorf("decode reply of %s: kind %d does not fit %T", cmd.Name(), v.Kind, cmd)
 }

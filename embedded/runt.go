@@ -59,9 +59,6 @@ func (s *TestServer) Addr() string {
 	return s.addr
 }
 
-// Now returns the server's time.
-func (s *TestServer) Now() time.Time { return s.clock.Now() }
-
 // Advance moves the server's time by d: keys expire.
 func (s *TestServer) Advance(d time.Duration) { s.clock.Advance(d) }
 

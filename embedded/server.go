@@ -12,7 +12,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded/internal/command"
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // Options configures a Server. The zero value is useful.
@@ -21,7 +21,7 @@ type Options struct {
 	Clock Clock
 	// Logger receives the messages of redis.log. Defaults to none.
 	Logger *slog.Logger
-	// UndeclaredKeys permits functions and scripts to use keys that are not among the keys of their call, as Redis does outside of
+	// UndeclaredKeys permits functions to use keys that are not among the keys of their call, as Redis does outside of
 	// a cluster. Defaults to false: such a command gets an error that begins with RLUNDECLARED.
 	UndeclaredKeys bool
 	// Observer is told what the server's functions do. Defaults to none.
@@ -30,7 +30,7 @@ type Options struct {
 
 // A Server is a Redis server inside the process. It is safe for concurrent use.
 type Server struct {
-	mu    sync.Mutex // held for each command, FCALL, EVAL and EXEC; one that is slow releases it between its commands, when others get BUSY
+	mu    sync.Mutex // held for each command, FCALL and EXEC; one that is slow releases it between its commands, when others get BUSY
 	state *command.State
 	own   *command.Session // of Process
 	clock Clock
@@ -67,12 +67,9 @@ func New(o Options) *Server {
 }
 
 // do runs one command of a session.
-func (s *Server) do(session *command.Session, args []string) reply.Value {
-	if len(args) == 2 && strings.EqualFold(args[1], "kill") && !session.Queues() {
-		script := strings.EqualFold(args[0], "script")
-		if script || strings.EqualFold(args[0], "function") {
-			return s.state.Kill(script) // does not wait for what it stops
-		}
+func (s *Server) do(session *command.Session, args []string) resp.Value {
+	if len(args) == 2 && strings.EqualFold(args[1], "kill") && strings.EqualFold(args[0], "function") && !session.Queues() {
+		return s.state.Kill() // does not wait for what it stops
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +80,6 @@ func (s *Server) do(session *command.Session, args []string) reply.Value {
 func (s *Server) UsedMemory() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.Idle()
 	return s.state.UsedMemory()
 }
 
@@ -123,33 +119,11 @@ func (s *Server) Close() error {
 type Block = luahost.Block
 
 // An Observer is told what functions do while they run: contract tests and the strict steps of luatest are built on it. Its methods
-// are called on the goroutine of the call, while the server is locked, so they must not use the server. Scripts of EVAL are not
-// observed.
+// are called on the goroutine of the call, while the server is locked, so they must not use the server.
 //
 // A value of Lua is nil, a bool, a float64, a string, a map[any]any for a table, and a struct{} for anything else. Lines are those of
 // the library's code.
-type Observer interface {
-	// Loaded gives the blocks of a library, by their numbers.
-	Loaded(library string, blocks []Block)
-	// Called begins a call, and returns how many instructions it may take: then it ends with an error. 0 means any number.
-	Called(library, function string, keys, args []string) (most int)
-	// Block says that a block of the library runs.
-	Block(i int)
-	// Operator reports operands that are legal and nearly always wrong. The problem is "division-by-zero" (by 0), "mixed-comparison" (of values of
-	// different types, of numbers as texts, or with NaN) or "hole" (the length of a list that has one).
-	Operator(line int, problem, text string, operands ...any)
-	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
-	Text(line int, text, problem, what string)
-	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of
-	// its keys: of a text its bytes, of a list those that the command passes. Protected means redis.pcall.
-	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
-	// Replied ends a command, with the number of elements of its reply, or its error.
-	Replied(elements int, failure string)
-	// Returned gives what an annotated function has returned: true and its results, or false and what it raised.
-	Returned(values []any)
-	// Ended ends a call, with the number of instructions that it took.
-	Ended(steps int)
-}
+type Observer = luahost.Observer
 
 // A Clock returns a server's time.
 type Clock interface{ Now() time.Time }
@@ -186,24 +160,4 @@ func (c *ManualClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
-}
-
-// A Snapshot is what a Server held at one moment.
-type Snapshot struct{ state command.Snapshot }
-
-// Snapshot copies all keys with their expiries, and notes which libraries are loaded.
-func (s *Server) Snapshot() *Snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.Idle()
-	return &Snapshot{s.state.Snapshot()}
-}
-
-// Restore brings back the keys and the libraries of a snapshot, of this server or another one. It may be called again with the same
-// snapshot. The clock stays, so keys may have expired; so do connections, the configuration, and what the locals of a library hold.
-func (s *Server) Restore(snapshot *Snapshot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.Idle()
-	s.state.Restore(snapshot.state)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/outbound"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -31,7 +34,7 @@ func TestCharges_pagesMatchExamples(t *testing.T) {
 }
 
 func callAPI(ctx context.Context, g *guard.Guard, url string, retryIn func(time.Duration)) error {
-	transport, err := httpguard.NewTransport(g, httpguard.TransportOptions{Usage: httpguard.Tokens("tokens")})
+	transport, err := outbound.New(g, outbound.Options{Usage: outbound.Tokens("tokens")})
 	if err != nil {
 		return err
 	}
@@ -45,20 +48,25 @@ func callAPI(ctx context.Context, g *guard.Guard, url string, retryIn func(time.
 	if err == nil {
 		return answer.Body.Close()
 	}
-	var refused *guard.RefusedError
+	var refused *outbound.RefusedError
 	if errors.As(err, &refused) {
 		retryIn(refused.Decision.RetryAfter)
 	}
 	return err
 }
 
-func callModel(ctx context.Context, g *guard.Guard, callTheModel func(context.Context) int64) error {
-	d, err := g.Acquire(ctx, guard.Request{Endpoint: "openai", Units: []guard.Amount{{Unit: "tokens", N: 900}}})
+func gateway(rewrite func(*httputil.ProxyRequest), transport *outbound.Transport) *httputil.ReverseProxy {
+	proxy := &httputil.ReverseProxy{Rewrite: rewrite, Transport: transport, ErrorHandler: outbound.ErrorHandler}
+	return proxy
+}
+
+func callModel(ctx context.Context, transport *outbound.Transport, callTheModel func(context.Context) int64) error {
+	call, err := transport.Acquire(ctx, guard.Request{Endpoint: "openai", Units: []guard.Amount{{Unit: "tokens", N: 900}}})
 	if err != nil {
 		return err
 	}
 	tokens := callTheModel(ctx)
-	d.Charge.End(ctx, guard.End{Used: &guard.Amounts{Units: []guard.Amount{{Unit: "tokens", N: tokens}}}})
+	call.End(ctx, guard.End{Used: &guard.Amounts{Units: []guard.Amount{{Unit: "tokens", N: tokens}}}})
 	return nil
 }
 
@@ -92,7 +100,7 @@ func TestOutbound_isWhatThePageSays(t *testing.T) {
 			break
 		}
 	}
-	var refused *guard.RefusedError
+	var refused *outbound.RefusedError
 	if !errors.As(err, &refused) || again != time.Second {
 		t.Fatalf("after the burst: %v, again in %v", err, again)
 	}
@@ -100,12 +108,22 @@ func TestOutbound_isWhatThePageSays(t *testing.T) {
 	if diff := cmp.Diff(said, refused.Error()+"\n"); diff != "" {
 		t.Errorf("the error (-page +got):\n%s", diff)
 	}
-	if err := callModel(t.Context(), g, func(context.Context) int64 { return 700 }); err != nil {
+	transport, err := outbound.New(g, outbound.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := g.Acquire(t.Context(), guard.Request{Endpoint: "openai", Units: []guard.Amount{{Unit: "tokens", N: 1}}})
-	if err != nil || d.Budgets[0].Spent != 701_000_000 {
-		t.Errorf("after a call that used 700 tokens: %+v, %v", d, err)
+	w := httptest.NewRecorder()
+	toAPI := func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: api.Listener.Addr().String()}) }
+	gateway(toAPI, transport).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/models", nil))
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("behind a gateway: %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	}
+	if err := callModel(t.Context(), transport, func(context.Context) int64 { return 700 }); err != nil {
+		t.Fatal(err)
+	}
+	call, err := transport.Acquire(t.Context(), guard.Request{Endpoint: "openai", Units: []guard.Amount{{Unit: "tokens", N: 1}}})
+	if err != nil || call.Decision.Budgets[0].Spent != 701_000_000 {
+		t.Errorf("after a call that used 700 tokens: %+v, %v", call, err)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestKeep_endsTheWorkOfALostLock(t *testing.T) {
 		defer close(done)
 		keep(ctx, locks, concurrency.RenewParams{Subject: "report=7", Holder: "a", Lease: lease, Fence: lock.Fence}, time.Now().Add(lease), lost)
 	}()
-	if _, err := locks.Evict(t.Context(), concurrency.EvictParams{Subject: "report=7", Holder: "a"}); err != nil {
+	if _, err := locks.Release(t.Context(), concurrency.ReleaseParams{Subject: "report=7", Holder: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	<-done
@@ -177,7 +177,7 @@ func Example_lock() {
 		}
 
 		// An operator ends the lease of a holder that does not answer, and another acquires the lock.
-		if _, err := locks.Evict(ctx, concurrency.EvictParams{Subject: "report=7", Holder: holder}); err != nil {
+		if _, err := locks.Release(ctx, concurrency.ReleaseParams{Subject: "report=7", Holder: holder}); err != nil {
 			return err
 		}
 		next, err := locks.Acquire(ctx, concurrency.AcquireParams{Subject: "report=7", Holder: fcall.NewToken(), Limit: 1, Lease: 30 * time.Second})

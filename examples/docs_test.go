@@ -59,7 +59,7 @@ func TestPages_codeIsThatOfExamples(t *testing.T) {
 			t.Errorf("docs/writing-a-function.md does not have this of the README:\n%s", block)
 		}
 	}
-	code := read(t, "protect_test.go") + read(t, "guard/main.go") + read(t, "middleware/grpc/main.go") + read(t, "recipes/login/main.go") + read(t, "../adapters/rueidis/example_test.go")
+	code := read(t, "protect_test.go") + read(t, "guard/main.go") + read(t, "middleware/grpc/main.go") + read(t, "recipes/login/main.go") + read(t, "../fcall/adapter/rueidis/example_test.go")
 	for _, block := range blocks(t, protect, "go") {
 		if !strings.Contains("\n"+code, "\n"+block) {
 			t.Errorf("no example has this Go of docs/protect-a-service.md:\n%s", block)
@@ -167,10 +167,11 @@ func play(t *testing.T, page string, e engines.Engine) {
 // sameAnywhere takes from a command's output what depends on the machine: servers, users, times, and with them widths of columns.
 func sameAnywhere(out string) string {
 	for pattern, word := range map[string]string{
-		`(Redis|Valkey) [0-9.]+`: "SERVER", `[0-9-]{10} [0-9:]{8} UTC`: "TIME", `\S+ \(pid [0-9]+\)`: "WHO", `\b[0-9a-f]{12}\b`: "DIGEST", `(latency|come back in) .*`: "WAIT", `  +`: "  ", ` +\n`: "\n",
+		`(Redis|Valkey) [0-9.]+`: "SERVER", `[0-9-]{10} [0-9:]{8} UTC`: "TIME", `\w+@[\w.-]+`: "WHO", `\b[0-9a-f]{12}\b`: "DIGEST", `(latency|come back in) .*`: "WAIT", `  +`: "  ", ` +\n`: "\n",
 	} {
 		out = regexp.MustCompile(pattern).ReplaceAllString(out, word)
 	}
+	out = regexp.MustCompile(`(?s)\n\n(warning|note) [a-z_-]+: .*`).ReplaceAllString(out, "") // what status finds wrong with the server
 	return strings.TrimSpace(out)
 }
 

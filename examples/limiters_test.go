@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/concurrency"
@@ -163,7 +163,7 @@ func Example_quota() {
 func Example_check() {
 	run(ratelimit.Library, ratelimit.New, func(ctx context.Context, limits *ratelimit.Client) error {
 		// Pack the limits once, when your program starts.
-		perUser := ratelimit.MustPackLimit(
+		perUser := ratelimit.PackLimit(
 			ratelimit.Limit{Name: "second", Kind: ratelimit.LimitKindGCRA, Limit: 2, Window: time.Second, Burst: 5},
 			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 100, Window: time.Hour},
 			ratelimit.Limit{Name: "day", Kind: ratelimit.LimitKindSlidingCounter, Limit: 1000, Window: 24 * time.Hour},
@@ -182,23 +182,25 @@ func Example_check() {
 func Example_cost() {
 	run(cost.Library, cost.New, func(ctx context.Context, budgets *cost.Client) error {
 		// 2 dollars per hour and 20 per day. The estimate is 30 cents, and the model's answer then costs 12.
+		limits := cost.PackBudget(
+			cost.Budget{Budget: 2_000_000, Window: time.Hour},
+			cost.Budget{Budget: 20_000_000, Window: 24 * time.Hour},
+		)
 		reserved, err := budgets.Reserve(ctx, cost.ReserveParams{
-			Subject: "tenant7", Receipt: "completion-55", Estimate: 300_000, Hold: 5 * time.Minute,
-			Limits: cost.MustPackAccountBudget(
-				cost.AccountBudget{Budget: 2_000_000, Window: time.Hour},
-				cost.AccountBudget{Budget: 20_000_000, Window: 24 * time.Hour},
-			),
+			Subject: "tenant7", Receipt: "completion-55", Estimate: 300_000, Budgets: limits, Hold: 5 * time.Minute,
 		})
 		if err != nil || !reserved.Allowed {
 			return err
 		}
-		fmt.Println(reserved.Limits[0].Remaining) // 1.700000
+		fmt.Println(reserved.Budgets[0].Remaining) // 1.700000
 
-		settled, err := budgets.Settle(ctx, cost.SettleParams{Subject: "tenant7", Receipt: "completion-55", Actual: 120_000})
+		settled, err := budgets.Settle(ctx, cost.SettleParams{
+			Subject: "tenant7", Receipt: "completion-55", Actual: 120_000, Budgets: limits,
+		})
 		if err != nil {
 			return err
 		}
-		fmt.Println(settled.Outcome, settled.Charged) // settled 0.120000
+		fmt.Println(settled.Outcome, settled.Budgets[0].Spent) // settled 0.120000
 		return nil
 	})
 	// Output:
@@ -213,8 +215,8 @@ func Example_abuse() {
 		login := fcall.Subject("ip=203.0.113.7+account=user42")
 		answer, err := logins.Attempt(ctx, abuse.AttemptParams{
 			Subject:    login,
-			Tiers:      []abuse.AttemptTiers{{Threshold: 5, Window: 10 * time.Minute, Block: time.Minute}},
-			Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: 15 * time.Minute}, {Block: 24 * time.Hour}},
+			Tiers:      abuse.PackAttemptTiers(abuse.AttemptTiers{Threshold: 5, Window: 10 * time.Minute, Block: time.Minute}),
+			Escalation: abuse.PackAttemptEscalation(abuse.AttemptEscalation{Block: time.Minute}, abuse.AttemptEscalation{Block: 15 * time.Minute}, abuse.AttemptEscalation{Block: 24 * time.Hour}),
 		})
 		if err != nil || !answer.Allowed {
 			return err // blocked for answer.RetryAfter

@@ -66,7 +66,7 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 		return err
 	},
 	"check of a sliding_log and a gcra, 10 requests with receipts": func(ctx context.Context, l libraries, i int) error {
-		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Subject: "user42", Receipt: receipt(i), Limits: ratelimit.MustPackLimit(
+		_, err := l.limits.Check(ctx, ratelimit.CheckParams{Subject: "user42", Receipt: receipt(i), Limits: ratelimit.PackLimit(
 			ratelimit.Limit{Name: "hour", Kind: ratelimit.LimitKindSlidingLog, Limit: 1000, Window: time.Hour},
 			ratelimit.Limit{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: 100, Window: time.Minute},
 		)})
@@ -74,13 +74,13 @@ var subjects = map[string]func(context.Context, libraries, int) error{
 	},
 	"cost, 10 reservations": func(ctx context.Context, l libraries, i int) error {
 		_, err := l.budgets.Reserve(ctx, cost.ReserveParams{
-			Subject: "user42", Receipt: receipt(i), Estimate: 300_000, Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 100_000_000, Window: time.Hour}),
+			Subject: "user42", Receipt: receipt(i), Estimate: 300_000, Budgets: cost.PackBudget(cost.Budget{Budget: 100_000_000, Window: time.Hour}),
 		})
 		return err
 	},
 	"abuse, blocked by the 10th attempt": func(ctx context.Context, l libraries, _ int) error {
 		_, err := l.doors.Attempt(ctx, abuse.AttemptParams{
-			Subject: "user42", Tiers: []abuse.AttemptTiers{{Threshold: 10, Window: time.Hour, Block: time.Hour}},
+			Subject: "user42", Tiers: abuse.PackAttemptTiers(abuse.AttemptTiers{Threshold: 10, Window: time.Hour, Block: time.Hour}),
 		})
 		return err
 	},

@@ -115,7 +115,7 @@ func TestPolicies_noForgedIdentityLiftsALimit(t *testing.T) {
 						verified = append(verified, s)
 					}
 				}
-				explained, err := g.Explain(guard.Request{Endpoint: e.Name, Subjects: found.Subjects, Also: found.Also})
+				explained, err := g.Explain(guard.Request{Endpoint: e.Name, Subjects: found.Subjects})
 				if err != nil {
 					t.Fatalf("%s: %v", place, err)
 				}

@@ -131,8 +131,13 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 	}
 	t.Run("llm", func(t *testing.T) {
 		rdb := server.Client()
+		status, text := 200, "data: {\"text\":\"hello\"}\n\ndata: {\"usage\":{\"total_tokens\":1000}}\n\n"
 		model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, "data: {\"text\":\"hello\"}\n\ndata: {\"usage\":{\"total_tokens\":1000}}\n\n")
+			if status != 200 {
+				w.Header().Set("Retry-After", "7")
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, text)
 		}))
 		t.Cleanup(model.Close)
 		shell(t, filepath.Join(k.dir, "llm"), nil, `echo "$(printf k | sha256sum | cut -d ' ' -f 1) ada" > keys.txt`)
@@ -152,7 +157,7 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return fmt.Sprint(answer.StatusCode, " ", string(body))
+			return fmt.Sprint(answer.StatusCode, answer.Header.Get("Retry-After"), " ", string(body))
 		}
 		spent := func(t *testing.T) string {
 			t.Helper()
@@ -160,21 +165,31 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 5_000_000, Window: 24 * time.Hour})})
+			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 5_000_000, Window: 24 * time.Hour})})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Limits[0].Spent.String()
+			return r.Budgets[0].Spent.String()
 		}
 		t.Run("an answer", func(t *testing.T) {
 			k.serve(t, "llm", "MODEL_URL="+model.URL)
 			want(t, "a chat", "200 data: {\"text\":\"hello\"}\n\ndata: {\"usage\":{\"total_tokens\":1000}}\n\n", chat(t))
 			want(t, "spent", "0.015000", spent(t))
+			text = `{"text":"` + strings.Repeat("x", 100<<10) + `","usage":{"total_tokens" : 1000}}`
+			want(t, "a long line", "200 "+text, chat(t))
+			text = strings.Repeat("data: {\"usage\":{\"total_tokens\":500}}\n\n", 3) + "data: {\"usage\":{\"total_tokens\":1000}}\n\n"
+			want(t, "a usage in each chunk", "200 "+text, chat(t))
+			want(t, "spent", "0.045000", spent(t))
+			for status = range map[int]bool{429: true, 500: true} {
+				text = "{}"
+				want(t, "an error", fmt.Sprint(status, "7 {}"), chat(t))
+			}
+			want(t, "spent", "0.045000", spent(t))
 		})
 		t.Run("no answer", func(t *testing.T) {
 			k.serve(t, "llm", "MODEL_URL=http://127.0.0.1:1")
 			want(t, "a chat", "502 ", chat(t))
-			want(t, "spent", "0.015000", spent(t))
+			want(t, "spent", "0.045000", spent(t))
 		})
 	})
 	t.Run("webhooks", func(t *testing.T) {

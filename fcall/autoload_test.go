@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,15 +17,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-func newClient(t testing.TB, caller fcall.Caller, o fcall.Options) *fcall.Client {
-	t.Helper()
-	c, err := fcall.NewClient(caller, countLibrary, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func admin(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr})
@@ -35,27 +24,13 @@ func admin(t testing.TB, addr string) *redis.Client {
 	return c
 }
 
-var loadCalls = regexp.MustCompile(`cmdstat_function\|load:calls=(\d+),.*rejected_calls=(\d+),failed_calls=(\d+)`)
-
-// loads returns the number of loads since the server's statistics were reset.
-func loads(t testing.TB, addr string) int {
-	t.Helper()
-	m := loadCalls.FindStringSubmatch(admin(t, addr).Info(context.Background(), "commandstats").Val())
-	if m == nil {
-		return 0
-	}
-	calls, _ := strconv.Atoi(m[1])
-	failed, _ := strconv.Atoi(m[3])
-	return calls - failed
-}
-
 func hit(c *fcall.Client, key string) (int64, error) {
 	r, err := c.Call(context.Background(), countFunction("hit"), []string{key}, nil)
 	if err != nil {
 		return 0, err
 	}
-	n := r.Count("n")
-	return n, r.Close()
+	n := r.Int("n")
+	return n, r.Err()
 }
 
 // forget empties a server, as a restart without persistence does.
@@ -162,29 +137,6 @@ func TestAutoLoad_onEmbeddedServer(t *testing.T) {
 	}
 }
 
-func TestAutoLoad_ringLoadsOnlyShardOfKey(t *testing.T) {
-	shards := map[string]string{"a": startRedis(t), "b": startRedis(t)}
-	ring := redis.NewRing(&redis.RingOptions{Addrs: shards})
-	defer ring.Close()
-	c := newClient(t, ring, fcall.Options{})
-	if _, err := hit(c, "k"); err != nil {
-		t.Fatal(err)
-	}
-	owner, err := ring.GetShardClientForKey("k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, addr := range shards {
-		want := 0
-		if addr == owner.Options().Addr {
-			want = 1
-		}
-		if got := loads(t, addr); got != want {
-			t.Errorf("shard %s took %d loads, want %d", name, got, want)
-		}
-	}
-}
-
 func TestAutoLoad_doesNotResendQueuedCall(t *testing.T) {
 	t.Parallel()
 	plain, clustered := startRedis(t), startCluster(t)
@@ -237,13 +189,13 @@ func TestAutoLoad_neverReplaces(t *testing.T) {
 		{
 			name:  "an older version",
 			given: []any{"FUNCTION", "LOAD", older},
-			text:  "the server holds fcalltest_v1 0.9.0, which lacks the function; a client never replaces a library: run `rlfunc deploy`",
+			text:  "fcalltest_v1 is not loaded on this server, and auto-load did not help: ERR Library 'fcalltest_v1' already exists, without the function; a client never replaces a library: run `rlfunc deploy`",
 			again: "fcalltest_v1 is not loaded on this server, and auto-load did not help: a load less than 1 s ago failed: ERR Library 'fcalltest_v1' already exists",
 		},
 		{
 			name:  "another library with that function",
 			given: []any{"FUNCTION", "LOAD", foreign},
-			text:  "fcalltest_v1 is not loaded on this server, and auto-load did not help: ERR Function fcalltest_v1_look already exists",
+			text:  "fcalltest_v1 is not loaded on this server, and auto-load did not help: ERR Function fcalltest_v1_look already exists, without the function; a client never replaces a library: run `rlfunc deploy`",
 			again: "fcalltest_v1 is not loaded on this server, and auto-load did not help: a load less than 1 s ago failed: ERR Function fcalltest_v1_look already exists",
 		},
 		{
@@ -256,8 +208,8 @@ func TestAutoLoad_neverReplaces(t *testing.T) {
 			name:  "auto-load off",
 			o:     fcall.Options{NoAutoLoad: true},
 			given: []any{"PING"},
-			text:  "fcalltest_v1 is not loaded on this server; run `rlfunc deploy`",
-			again: "fcalltest_v1 is not loaded on this server; run `rlfunc deploy`",
+			text:  "fcalltest_v1 is not loaded on this server, or in a version without this function; run `rlfunc deploy`",
+			again: "fcalltest_v1 is not loaded on this server, or in a version without this function; run `rlfunc deploy`",
 		},
 	}
 	for _, s := range steps {
@@ -305,4 +257,85 @@ func TestAutoLoad_skipsReplica(t *testing.T) {
 	if !errors.Is(err, fcall.ErrNotLoaded) || !strings.Contains(err.Error(), "this is a replica, which gets its libraries from the primary: READONLY") {
 		t.Errorf("error is %v", err)
 	}
+}
+
+// slowLoads returns a client of a server without the library. Its first load closes started, and goes on once finish is closed.
+func slowLoads(t *testing.T) (rdb *redis.Client, started, finish chan struct{}) {
+	t.Helper()
+	server := embedded.New(embedded.Options{})
+	rdb, started, finish = server.Client(), make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
+	rdb.AddHook(gated(func(_ context.Context, words []any) {
+		if words[1] == "LOAD" {
+			close(started)
+			<-finish
+		}
+	}))
+	return rdb, started, finish
+}
+
+// If the context of the first caller ends, the load continues for the others.
+func TestAutoLoad_contextEndsOnlyItsOwnCall(t *testing.T) {
+	rdb, started, finish := slowLoads(t)
+	c := newClient(t, rdb, fcall.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error), make(chan error)
+	go func() {
+		_, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil)
+		first <- err
+	}()
+	<-started
+	go func() {
+		_, err := c.Call(t.Context(), countFunction("hit"), []string{"k"}, nil)
+		second <- err
+	}()
+	eventually(t, "the second call finds no library", func() error {
+		if n := c.Stats().NotLoaded; n != 2 {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
+	cancel()
+	if err := <-first; !errors.Is(err, fcall.ErrNotLoaded) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the first call: %v, want ErrNotLoaded and context.Canceled", err)
+	}
+	close(finish)
+	if err := <-second; err != nil {
+		t.Errorf("the second call: %v", err)
+	}
+}
+
+// Reply stops waiting for a load if the context of Queue ends. The load continues.
+func TestAutoLoad_replyEndsWithContextOfQueue(t *testing.T) {
+	rdb, started, finish := slowLoads(t)
+	defer close(finish)
+	c := newClient(t, rdb, fcall.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	pipe := rdb.Pipeline()
+	pending := c.Queue(ctx, pipe, countFunction("hit"), []string{"k"}, nil)
+	_, _ = pipe.Exec(ctx)
+	go func() {
+		<-started
+		cancel()
+	}()
+	_, err := pending.Reply()
+	if !errors.Is(err, fcall.ErrNotLoaded) || !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want ErrNotLoaded and context.Canceled", err)
+	}
+}
+
+// gated runs before a command is sent.
+type gated func(ctx context.Context, words []any)
+
+func (gated) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g gated) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		g(ctx, cmd.Args())
+		return next(ctx, cmd)
+	}
+}
+
+func (gated) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

@@ -9,7 +9,7 @@ import (
 // Errors that say what a failed call proves. Every error of this package that errors.Is one of them is also a struct for
 // errors.As.
 var (
-	// ErrArgument: an argument is outside its bounds; nothing was written. *ArgumentError, ArgumentErrors.
+	// ErrArgument: an argument is outside its bounds; nothing was written. *ArgumentError.
 	ErrArgument = errors.New("argument out of bounds")
 	// ErrState: a key holds content that the function cannot read; nothing was written. *StateError.
 	ErrState = errors.New("unreadable state")
@@ -29,19 +29,17 @@ var (
 	ErrScript = errors.New("function failed")
 )
 
-// An ArgumentError is one argument outside its bounds. The client finds it before it sends anything, or the server does.
+// An ArgumentError is the first argument that the server, or guard before it calls one, finds outside its bounds.
 type ArgumentError struct {
 	Function string // "ratelimit.gcra"
 	Name     string // "limit", or "limits.0.limit" in a group
 	Must     string // "be a whole number from 1 to 1000000"
-	Got      string // "0"; "" when the server found it
+	Got      string // "0"; "" when the server found it, which does not repeat what callers send
 }
 
 // Error returns the function, the argument and its bounds.
-func (e *ArgumentError) Error() string { return e.Function + ": " + e.text() }
-
-func (e *ArgumentError) text() string {
-	s := e.Name + " must " + e.Must
+func (e *ArgumentError) Error() string {
+	s := e.Function + ": " + e.Name + " must " + e.Must
 	if e.Got != "" {
 		s += ", got " + e.Got
 	}
@@ -50,27 +48,6 @@ func (e *ArgumentError) text() string {
 
 // Is reports whether target is ErrArgument.
 func (e *ArgumentError) Is(target error) bool { return target == ErrArgument }
-
-// ArgumentErrors are two or more invalid arguments of one call.
-type ArgumentErrors []*ArgumentError
-
-// Error lists all of them on one line.
-func (e ArgumentErrors) Error() string {
-	texts := make([]string, len(e))
-	for i, one := range e {
-		texts[i] = one.text()
-	}
-	return e[0].Function + ": " + strings.Join(texts, "; ")
-}
-
-// Unwrap returns each of them.
-func (e ArgumentErrors) Unwrap() []error {
-	all := make([]error, len(e))
-	for i, one := range e {
-		all[i] = one
-	}
-	return all
-}
 
 // A StateError is a key of the wrong type or with unreadable content.
 type StateError struct {
@@ -91,8 +68,6 @@ func (e *StateError) Is(target error) bool { return target == ErrState }
 type NotLoadedError struct {
 	Function  string
 	Library   string // its name on the server, "ratelimit_v1"
-	Found     string // the version of the loaded library, which lacks the function, or ""
-	Missing   bool   // the server was asked and lacks the library
 	NowLoaded bool   // of a queued call: the library was loaded since, so sending the call again would succeed
 	Cause     error  // why auto-load did not help, or nil
 }
@@ -102,14 +77,10 @@ func (e *NotLoadedError) Error() string {
 	switch {
 	case e.NowLoaded:
 		return fmt.Sprintf("%s: %s was missing on this server and is loaded now; nothing ran, so send the call again", e.Function, e.Library)
-	case e.Found != "":
-		return fmt.Sprintf("%s: the server holds %s %s, which lacks the function; a client never replaces a library: run `rlfunc deploy`", e.Function, e.Library, e.Found)
-	case e.Missing:
-		return fmt.Sprintf("%s: %s is not loaded on this server; run `rlfunc deploy`", e.Function, e.Library)
 	case e.Cause != nil:
 		return fmt.Sprintf("%s: %s is not loaded on this server, and auto-load did not help: %s", e.Function, e.Library, oneLine(e.Cause.Error()))
 	}
-	return fmt.Sprintf("%s: the server lacks the function: %s is not loaded, or in a version without it; run `rlfunc deploy`", e.Function, e.Library)
+	return fmt.Sprintf("%s: %s is not loaded on this server, or in a version without this function; run `rlfunc deploy`", e.Function, e.Library)
 }
 
 // Is reports whether target is ErrNotLoaded.
@@ -161,7 +132,6 @@ func (e *CodeError) Is(target error) bool {
 type UnavailableError struct {
 	Function string
 	Code     string // first word of the server's reply, such as "LOADING", or ""
-	Server   string // the server's whole reply, or ""
 	Attempts int    // how often the call was sent or tried
 	Hint     string // what to do, or ""
 	Cause    error  // the error of go-redis or the context
@@ -200,9 +170,7 @@ func (e *UnavailableError) Unwrap() error { return e.Cause }
 type OutcomeError struct {
 	Function string
 	Code     string // first word of the server's reply, or ""
-	Server   string // the server's whole reply, or ""
 	Cause    error
-	left     *command // a call whose context ended first
 }
 
 // Error says why the outcome is unknown.
@@ -212,16 +180,6 @@ func (e *OutcomeError) Error() string {
 
 // Is reports whether target is ErrOutcomeUnknown.
 func (e *OutcomeError) Is(target error) bool { return target == ErrOutcomeUnknown }
-
-// Left reports whether the call's context ended before its reply came, so that the call may still be under way.
-func (e *OutcomeError) Left() bool { return e.left != nil }
-
-// Wait waits until a call that was left is no longer under way, at most for the client's own timeouts, and returns how it failed. It may be
-// called once.
-func (e *OutcomeError) Wait() error {
-	<-e.left.done
-	return e.left.Err()
-}
 
 // Unwrap returns the cause.
 func (e *OutcomeError) Unwrap() error { return e.Cause }
@@ -233,7 +191,6 @@ type ScriptError struct {
 	Line     int    // of File, or of the bundle if File is ""; 0 if the server reports none
 	Code     string // first word of the server's reply, "ERR"
 	Text     string // the message, without the server's positions
-	Server   string // the server's whole reply
 	ReadOnly bool   // the function cannot write, so the outcome is known
 	Hint     string // what to do, or ""
 	Cause    error

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 )
@@ -15,6 +17,9 @@ var counterLibrary = &fcall.Library{
 	Code: `#!lua name=counter_v1
 -- rlfunc: library=counter version=1.0.0
 redis.register_function('counter_v1_add', function(keys, args)
+  if tonumber(args[1]) > 100 then
+    return {err = 'RLARG by must be a whole number from 1 to 100'}
+  end
   local total = redis.call('INCRBY', keys[1], args[1])
   redis.call('PEXPIRE', keys[1], 60000)
   return {total}
@@ -22,7 +27,7 @@ end)
 `,
 }
 
-var addFunction = &fcall.Function{Library: counterLibrary, Name: "add", ServerName: "counter_v1_add", Results: []fcall.Result{{}}}
+var addFunction = &fcall.Function{Library: counterLibrary, Name: "add", ServerName: "counter_v1_add"}
 
 // The first call finds the library missing, loads it and runs.
 func ExampleClient_Args() {
@@ -35,14 +40,14 @@ func ExampleClient_Args() {
 	}
 	add := func(by int64) (int64, error) {
 		call := client.Args(addFunction, 1, 1)
-		call.Key("counter", "user-7", "count")
-		call.Int("by", by, 1, 100)
+		call.Key("user-7", "count")
+		call.Int(by)
 		reply, err := call.Call(context.Background())
 		if err != nil {
 			return 0, err
 		}
-		total := reply.Count("total")
-		return total, reply.Close()
+		total := reply.Int("total")
+		return total, reply.Err()
 	}
 	fmt.Println(add(3))
 	fmt.Println(add(4))
@@ -54,7 +59,7 @@ func ExampleClient_Args() {
 	// 3 <nil>
 	// 7 <nil>
 	// loads: 1
-	// true counter.add: by must be a whole number from 1 to 100, got 101
+	// true counter.add: by must be a whole number from 1 to 100
 }
 
 // A pipeline sends queued calls in one round trip. Each call has its own reply.
@@ -69,8 +74,8 @@ func ExampleArgs_Queue() {
 	}
 	add := func(by int64) *fcall.Args {
 		call := client.Args(addFunction, 1, 1)
-		call.Key("counter", "user-7", "count")
-		call.Int("by", by, 1, 100)
+		call.Key("user-7", "count")
+		call.Int(by)
 		return call
 	}
 	if _, err := add(1).Call(ctx); err != nil { // loads the library
@@ -87,7 +92,7 @@ func ExampleArgs_Queue() {
 			fmt.Println(err)
 			continue
 		}
-		fmt.Println(reply.Count("total"), reply.Close())
+		fmt.Println(reply.Int("total"), reply.Err())
 	}
 	// Output:
 	// 3 <nil>
@@ -101,4 +106,14 @@ func ExampleKey() {
 	// Output:
 	// shop:{user-7}:count
 	// shop:{~c3cd1fab57142189be5b37a29e3bcea1}:count
+}
+
+// go-redis sends the text for each new connection, and CLIENT LIST shows it.
+func ExampleIdentity() {
+	o := redis.Options{
+		ClientName:     "checkout",
+		IdentitySuffix: fcall.Identity(counterLibrary),
+	}
+	fmt.Println(o.IdentitySuffix)
+	// Output: counter_v1@1.0.0
 }

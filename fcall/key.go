@@ -1,9 +1,12 @@
 package fcall
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
+	"time"
 )
 
 // A Subject identifies what a key belongs to: a user, an address, a fingerprint. Any bytes are safe. A call with an empty one
@@ -52,6 +55,19 @@ func ended(suffix, name string) string {
 	return suffix + ":" + Tag(Subject(name))
 }
 
+// Suffix returns a key's suffix that goes on with a duration, in microseconds, or with a text as KeyOf's does; without one, the suffix alone.
+func Suffix[Part time.Duration | string](suffix string, part Part) string {
+	switch p := any(part).(type) {
+	case time.Duration:
+		if p != 0 {
+			return suffix + ":" + strconv.FormatInt(ArgDuration(p), 10)
+		}
+	case string:
+		return ended(suffix, p)
+	}
+	return suffix
+}
+
 // CheckNamespace returns an error if namespace cannot begin a key. A namespace is 1 to 64 of the characters A-Z a-z 0-9 _ - .
 func CheckNamespace(namespace string) error {
 	ok := len(namespace) > 0 && len(namespace) <= maxPlain
@@ -88,3 +104,7 @@ func isPlainByte(c byte) bool {
 func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
+
+// NewToken returns an unguessable, unique token: 26 characters of base 32, with at least 128 bits from the system's random
+// source. It is safe for concurrent use.
+func NewToken() string { return rand.Text() }

@@ -3,6 +3,7 @@ package fcall_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,20 @@ func TestCheckNamespace(t *testing.T) {
 	for _, bad := range []string{"", "a:b", "a{b", "a b", "ä", "a\n", strings.Repeat("n", 65)} {
 		if err := fcall.CheckNamespace(bad); err == nil || strings.ContainsAny(err.Error(), "\r\n") {
 			t.Errorf("CheckNamespace(%q) = %v, want an error of one line", bad, err)
+		}
+	}
+}
+
+func TestSuffix(t *testing.T) {
+	for want, got := range map[string]string{
+		"gcra:60000000": fcall.Suffix("gcra", time.Minute),
+		"gcra:1":        fcall.Suffix("gcra", time.Nanosecond),
+		"gcra":          fcall.Suffix("gcra", time.Duration(0)),
+		"log:a:~333edf7c3ca371622cc3029bd182261a": fcall.Suffix(fcall.Suffix("log", "a"), "b:c"),
+		"log": fcall.Suffix("log", ""),
+	} {
+		if got != want {
+			t.Errorf("Suffix = %q, want %q", got, want)
 		}
 	}
 }

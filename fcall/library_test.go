@@ -12,9 +12,13 @@ import (
 )
 
 func TestLibrary_Locate(t *testing.T) {
-	lib := &fcall.Library{Files: []fcall.Section{
-		{Line: 3, File: "lib/clock.lua", FileLine: 1}, {Line: 10}, {Line: 12, File: "ratelimit/gcra.lua", FileLine: 20},
-	}}
+	lib := &fcall.Library{Code: strings.Join([]string{
+		"#!lua name=x_v1",
+		"local rlfunc = (function() -- rlfunc: shared lines=1", "return {}", "end)()",
+		"local clock = (function() -- rlfunc: lines=2 file=functions/lib/clock.lua", "local clock = {}", "return clock", "end)()",
+		"do -- rlfunc: lines=4 file=functions/x/take.lua", "", "local function take(bucket)", "  return 1", "end",
+		"local function x_v1_take(keys)", "end", "end",
+	}, "\n")}
 	type position struct {
 		File string
 		Line int
@@ -25,13 +29,16 @@ func TestLibrary_Locate(t *testing.T) {
 	}{
 		{-1, position{"", -1}},
 		{0, position{"", 0}},
-		{2, position{"", 2}},
-		{3, position{"lib/clock.lua", 1}},
-		{9, position{"lib/clock.lua", 7}},
-		{10, position{"", 10}},
-		{11, position{"", 11}},
-		{12, position{"ratelimit/gcra.lua", 20}},
-		{100, position{"ratelimit/gcra.lua", 108}},
+		{1, position{"", 1}},
+		{3, position{"", 3}},
+		{5, position{"", 5}},
+		{6, position{"functions/lib/clock.lua", 1}},
+		{7, position{"functions/lib/clock.lua", 2}},
+		{8, position{"", 8}},
+		{10, position{"functions/x/take.lua", 1}},
+		{13, position{"functions/x/take.lua", 4}},
+		{14, position{"functions/x/take.lua", 2}}, // what the generator adds is the function's own line
+		{100, position{"functions/x/take.lua", 2}},
 	}
 	for _, s := range steps {
 		file, line := lib.Locate(s.line)
@@ -40,7 +47,7 @@ func TestLibrary_Locate(t *testing.T) {
 		}
 	}
 	if file, line := new(fcall.Library).Locate(7); file != "" || line != 7 {
-		t.Errorf("without sections: %q, %d", file, line)
+		t.Errorf("without marks: %q, %d", file, line)
 	}
 }
 
@@ -60,7 +67,7 @@ func TestImports_onlyGoRedis(t *testing.T) {
 	}
 	allowed := []string{
 		"github.com/rlfunc/rlfunc/fcall", "github.com/redis/go-redis/v9",
-		"github.com/rlfunc/rlfunc/internal/marks", "github.com/rlfunc/rlfunc/internal/requires", "github.com/rlfunc/rlfunc/internal/serverinfo", // import the standard library only
+		"github.com/rlfunc/rlfunc/internal/marks", "github.com/rlfunc/rlfunc/internal/servers", // import the standard library only
 		"github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys/cpu", // what go-redis itself imports
 	}
 	for _, pkg := range strings.Fields(string(out)) {

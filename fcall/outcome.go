@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,7 +33,6 @@ var rejections = map[string]rejection{
 	"NOREPLICAS":  {hint: "the server has fewer replicas than min-replicas-to-write"},
 	"MISCONF":     {hint: "the server cannot persist and refuses writes"},
 	"CROSSSLOT":   {hint: "all keys of a call must have one tag"},
-	"NOSCRIPT":    {hint: "the server does not know the script; the next call brings it"},
 	"EXECABORT":   {hint: "another command of the transaction was refused"},
 	"NOPERM":      {kind: ErrNoPermission, hint: "the user needs FCALL, the function's commands and its keys: see `rlfunc acl service`"},
 	"NOAUTH":      {kind: ErrNoPermission, hint: "give the client a user and a password"},
@@ -45,69 +46,63 @@ var errRejections = []struct {
 	rejection
 }{
 	{"max number of clients reached", rejection{again: true}},
-	{"unknown command", rejection{kind: ErrUnsupported, hint: "the server has no FCALL: functions need Redis 7 or Valkey"}},
+	{"unknown command", rejection{kind: ErrUnsupported, hint: noFunctions}},
 	// Replies to what the client sends before its first call.
 	{"DB index is out of range", rejection{hint: "the server has fewer databases than the client's DB option says"}},
 	{"SELECT is not allowed in cluster mode", rejection{hint: "a cluster has database 0 only"}},
 	{"This instance has cluster support disabled", rejection{hint: "if this is not a cluster, use redis.NewClient"}},
 }
 
-const notFound = "ERR Function not found"
+const (
+	notFound    = "ERR Function not found"
+	noFunctions = "the server has no Functions: Redis 7 or Valkey is needed"
+)
 
-// A replica's refusal may be inside a proxy's error, and before Redis 7.0 in that of a script. A server quotes what comes from a caller.
+// A replica's refusal may be inside a proxy's error. A server quotes what comes from a caller.
 var readOnlyReply = regexp.MustCompile(`^(?:ERR )?(?:[^'"` + "`" + `]*[: ])?-?READONLY `)
-
-// isReadOnly reports whether a replica refused a write. A server does not become a replica while a function runs, so nothing was written
-// before it either.
-func isReadOnly(text string, inside bool) bool {
-	return readOnlyReply.MatchString(text) && (!inside || strings.Contains(text, "READONLY You can't write against a read only"))
-}
 
 // classify returns the error that says what a failure proves, and whether the call may be sent again.
 func classify(fn *Function, r result, attempt int) (error, bool) {
 	var reply redis.Error
 	switch {
-	// go-redis returns it before it sends anything if a node of the cluster has no name.
-	case errors.Is(r.err, redis.Nil) && r.delivery != replied:
-		r.err = fmt.Errorf("go-redis cannot read the cluster's nodes (%w); set their cluster-preferred-endpoint-type to ip or hostname", r.err)
 	case errors.Is(r.err, redis.Nil):
-		return &ReplyError{Function: fn.String(), Must: "be an array or a whole number", Got: "nothing"}, false
+		return &ReplyError{Function: fn.String(), Must: "be its results", Got: "nothing"}, false
 	case errors.As(r.err, &reply):
 		return classifyReply(fn, r, reply.Error(), attempt)
 	}
-	if r.delivery == notSent {
+	if r.unsent {
 		return &UnavailableError{Function: fn.String(), Attempts: attempt, Cause: r.err}, !errors.Is(r.err, redis.ErrClosed)
 	}
-	return unknown(fn, "", "", r.err, attempt), fn.ReadOnly
+	return unknown(fn, "", r.err, attempt), fn.ReadOnly
 }
 
 func classifyReply(fn *Function, r result, text string, attempt int) (error, bool) {
 	err := r.err
 	code, rest, _ := strings.Cut(text, " ")
-	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:") || strings.Contains(text, "user_script:")
+	inside := strings.Contains(text, " script: ") || strings.Contains(text, "user_function:")
 	switch {
 	case code == "RLARG":
 		return argumentError(fn, clean(fn, rest)), false
 	case code == "RLSTATE":
 		return stateError(fn, clean(fn, rest)), false
-	case fn.declares(code):
+	case slices.Contains(fn.Codes, code):
 		return &CodeError{Function: fn.String(), Code: code, Text: clean(fn, rest)}, false
-	case isReadOnly(text, inside) && r.delivery != mayHaveRun:
-		code = "READONLY"
 	case inside:
-		return scriptError(fn, code, rest, text, err), false
-	case r.delivery == mayHaveRun:
-		return unknown(fn, code, text, err, attempt), fn.ReadOnly
+		return scriptError(fn, code, rest, err), false
+	case readOnlyReply.MatchString(text):
+		code = "READONLY"
+	case r.stale:
+		return unknown(fn, code, err, attempt), fn.ReadOnly
 	case text == notFound:
-		return &NotLoadedError{Function: fn.String(), Library: fn.serverLibrary()}, false
+		return &NotLoadedError{Function: fn.String(), Library: fn.Library.ServerName}, false
 	}
 	if p, ok := lookup(code, rest); ok {
 		return &UnavailableError{
-			Function: fn.String(), Code: code, Server: text, Attempts: attempt,
+			Function: fn.String(), Code: code, Attempts: attempt,
 			Hint: p.hint, Cause: err, kind: p.kind,
 		}, p.again
 	}
-	return unknown(fn, code, text, err, attempt), false
+	return unknown(fn, code, err, attempt), false
 }
 
 func lookup(code, rest string) (rejection, bool) {
@@ -124,11 +119,11 @@ func lookup(code, rest string) (rejection, bool) {
 }
 
 // unknown returns the error of a call that may have run.
-func unknown(fn *Function, code, server string, err error, attempt int) error {
+func unknown(fn *Function, code string, err error, attempt int) error {
 	if fn.ReadOnly {
-		return &UnavailableError{Function: fn.String(), Code: code, Server: server, Attempts: attempt, Cause: err, readOnly: true}
+		return &UnavailableError{Function: fn.String(), Code: code, Attempts: attempt, Cause: err, readOnly: true}
 	}
-	return &OutcomeError{Function: fn.String(), Code: code, Server: server, Cause: err}
+	return &OutcomeError{Function: fn.String(), Code: code, Cause: err}
 }
 
 func argumentError(fn *Function, rest string) error {
@@ -138,7 +133,11 @@ func argumentError(fn *Function, rest string) error {
 	}
 	// The client sends as many keys and arguments as the header says that it was generated from.
 	if name == fn.Name && strings.HasPrefix(must, "be called with ") {
-		must += "; " + fn.differs()
+		must += fmt.Sprintf("; %s on the server is newer than this client, which was generated from %s: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`", fn.Library.ServerName, fn.Library.Version)
+	}
+	var least, most time.Duration
+	if _, err := fmt.Sscanf(must, "be from %d to %d microseconds\n", &least, &most); err == nil {
+		must = fmt.Sprintf("be a duration from %s to %s", least*time.Microsecond, most*time.Microsecond)
 	}
 	return &ArgumentError{Function: fn.String(), Name: oneLine(name), Must: oneLine(must)}
 }
@@ -156,25 +155,16 @@ func stateError(fn *Function, rest string) error {
 //	ERR user_function:7: attempt to index local 'x' (a nil value) script: ratelimit_v1_gcra, on @user_function:7.
 //
 // A failed redis.call has only the position at the end, where Valkey 9.1 omits the name: `script: on @user_function:7.` The
-// first position is where the error was raised, so it is preferred. For a script (see Mode) the chunk is user_script and the
-// name is the script's digest. Before Redis 7.0 the error was
-//
-//	ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): @user_script:7: user_script:7: attempt ...
-const suffixMark = " script: "
-
-var (
-	chunkNames = []string{"user_function:", "user_script:"}
-	digestForm = regexp.MustCompile(`^[0-9a-f]{40}\b`)
-	oldFront   = regexp.MustCompile(`^Error (?:running|compiling) script \((?:call to f_[0-9a-f]{40}|new function)\): `)
+// first position is where the error was raised, so it is preferred.
+const (
+	suffixMark = " script: "
+	chunkName  = "user_function:"
 )
 
-func scriptError(fn *Function, code, rest, server string, cause error) error {
-	e := &ScriptError{Function: fn.String(), Code: code, Server: server, ReadOnly: fn.ReadOnly, Cause: cause}
+func scriptError(fn *Function, code, rest string, cause error) error {
+	e := &ScriptError{Function: fn.String(), Code: code, ReadOnly: fn.ReadOnly, Cause: cause}
 	text, behind := cutSuffix(fn, rest)
-	text, front := cutPosition(oldFront.ReplaceAllString(text, ""))
-	if again, line := cutPosition(text); line > 0 {
-		text, front = again, line
-	}
+	text, front := cutPosition(text)
 	e.Text = text
 	if code != "ERR" {
 		e.Text = code + " " + text
@@ -188,9 +178,7 @@ func scriptError(fn *Function, code, rest, server string, cause error) error {
 	}
 	if bundleLine > 0 {
 		e.Line = bundleLine
-		if fn.Library != nil {
-			e.File, e.Line = fn.Library.Locate(bundleLine)
-		}
+		e.File, e.Line = fn.Library.Locate(bundleLine)
 	}
 	return e
 }
@@ -208,25 +196,19 @@ func cutSuffix(fn *Function, text string) (string, int) {
 	if i < 0 {
 		return text, 0
 	}
-	if end := text[i+len(suffixMark):]; !strings.HasPrefix(end, fn.ServerName) && !digestForm.MatchString(end) && !strings.HasPrefix(end, "on @user_") {
+	if end := text[i+len(suffixMark):]; !strings.HasPrefix(end, fn.ServerName) && !strings.HasPrefix(end, "on @"+chunkName) {
 		return text, 0
 	}
-	for _, chunk := range chunkNames {
-		if _, at, ok := strings.Cut(text[i:], chunk); ok {
-			line, _ := leadingInt(at)
-			return text[:i], line
-		}
-	}
-	return text[:i], 0
+	_, at, _ := strings.Cut(text[i:], chunkName)
+	line, _ := leadingInt(at)
+	return text[:i], line
 }
 
 // cutPosition cuts `user_function:<line>: ` from the beginning.
 func cutPosition(text string) (string, int) {
-	for _, chunk := range chunkNames {
-		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "@"), chunk); ok {
-			line, rest := leadingInt(strings.TrimPrefix(rest, " "))
-			return strings.TrimPrefix(rest, ": "), line
-		}
+	if rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "@"), chunkName); ok {
+		line, rest := leadingInt(rest)
+		return strings.TrimPrefix(rest, ": "), line
 	}
 	return text, 0
 }

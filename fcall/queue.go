@@ -13,207 +13,194 @@ import (
 )
 
 const (
-	maxDirect  = 4           // calls in flight to a node up to which each has its own round trip
-	roundTrips = 2           // round trips in flight to a node beyond maxDirect calls
-	maxShared  = 256         // calls in one round trip
-	idleFor    = time.Second // how long an idle sender lives
+	maxDirect  = 4   // calls in flight to a node up to which each has its own round trip
+	roundTrips = 2   // round trips in flight to a node beyond maxDirect calls
+	maxShared  = 256 // calls in one round trip
 )
 
-// A nodeQueue holds the calls to one node. Its senders send them, so a caller can return when its context ends. A call is sent
-// at once while few are in flight. Further calls wait for a round trip to end and share the next one.
+// A nodeQueue holds the calls to one node. A call is sent at once while few are in flight. Further calls wait for a round trip to end and
+// share the next one. There is no goroutine that sends: the caller of one of the calls sends them all, and then makes the next round trip
+// that of a caller that waits: handing a lone call to a goroutine that sends took it twice as long.
 type nodeQueue struct {
 	transport *transport
-	inFlight  atomic.Int32 // calls without an answer, including those that callers send
+	inFlight  atomic.Int32 // calls without an answer
 
-	mu     sync.Mutex
-	queue  []redis.Cmder // each a *command
-	busy   int           // senders that are sending or about to
-	parked []*sender
+	mu    sync.Mutex
+	queue []redis.Cmder // each a *command
+	busy  int           // round trips in flight
+	idle  []*round      // for reuse
 }
 
-// send queues a call and waits until its context ends. Only abandon may be called on a late call.
+// A round is one round trip.
+type round struct {
+	calls  []redis.Cmder
+	leader *command        // whose caller sends the calls; nil if a goroutine of their own does
+	pipe   redis.Pipeliner // nil until calls share it
+}
+
+// send sends a call, by itself or with others, and waits for its reply until its context ends.
 func (q *nodeQueue) send(ctx context.Context, cmd *command) (late bool) {
-	cmd.ctx, cmd.done, cmd.queued = ctx, dones.Get().(chan struct{}), true
+	cmd.ctx, cmd.bounded, cmd.lead = ctx, q.transport.endsInTime(ctx), leads.Get().(chan *round)
+	q.inFlight.Add(1)
 	q.mu.Lock()
 	q.queue = append(q.queue, cmd)
-	if q.busy < q.most() && q.worthwhile() {
-		q.busy++
-		q.rouse()
+	r := q.begin()
+	if r != nil && r.leader != cmd {
+		q.start(r)
+		r = nil
 	}
 	q.mu.Unlock()
-	select {
-	case <-cmd.done:
-		dones.Put(cmd.done)
-		return false
-	case <-ctx.Done():
-	}
-	select {
-	case <-cmd.done: // prefer the answer to the end of the context
-		dones.Put(cmd.done)
-		return false
-	default:
-		q.withdraw(cmd)
-		return true
-	}
-}
-
-// withdraw removes a call that was not sent yet.
-func (q *nodeQueue) withdraw(cmd *command) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	cmd.withdrawn, cmd.queued = cmd.queued, false
-	for len(q.queue) > 0 && !q.queue[0].(*command).queued { // keeps the queue short while senders wait for a dead node
-		q.queue[0] = nil
-		q.queue = q.queue[1:]
-		q.inFlight.Add(-1)
-	}
-}
-
-// dones signal callers that their calls have ended. That of a late call is not reused.
-var dones = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
-
-// most returns how many senders may be busy.
-func (q *nodeQueue) most() int {
-	switch {
-	case q.transport.pipeline == nil:
-		return q.busy + 1
-	case q.transport.sharingPaused():
-		return maxUnshared
-	case q.inFlight.Load() <= maxDirect:
-		return maxDirect
-	}
-	return roundTrips
-}
-
-// worthwhile reports whether another round trip may begin. While many calls are in flight it must carry at least a quarter of
-// them: the rest arrive when the previous round trip ends.
-func (q *nodeQueue) worthwhile() bool {
-	many := q.transport.pipeline != nil && q.busy > 0 && !q.transport.sharingPaused()
-	return !many || q.inFlight.Load() <= maxDirect || 4*len(q.queue) >= int(q.inFlight.Load())
-}
-
-// portion returns how many calls a sender takes.
-func (q *nodeQueue) portion() int {
-	switch {
-	case q.transport.pipeline == nil, q.inFlight.Load() <= maxDirect: // each has a sender
-		return 1
-	case q.transport.sharingPaused():
-		return 1 + len(q.queue)/maxUnshared
-	}
-	return maxShared
-}
-
-// rouse wakes or starts a sender. The queue is locked.
-func (q *nodeQueue) rouse() {
-	last := len(q.parked) - 1
-	if last < 0 {
-		go (&sender{queue: q, wake: make(chan struct{}, 1)}).run()
-		return
-	}
-	s := q.parked[last]
-	q.parked = q.parked[:last]
-	s.wake <- struct{}{}
-}
-
-// take returns the calls that a sender sends next. If there are none it parks the sender.
-func (q *nodeQueue) take(s *sender) []redis.Cmder {
-	s.calls = s.calls[:0]
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.queue) > 0 && len(s.calls) == 0 && q.busy <= q.most() {
-		n := min(len(q.queue), q.portion())
-		for _, cmd := range q.queue[:n] {
-			if c := cmd.(*command); c.queued {
-				c.queued = false
-				s.calls = append(s.calls, cmd)
-			} else {
-				q.inFlight.Add(-1) // it was withdrawn
+	if r == nil {
+		select {
+		case r = <-cmd.lead:
+		case <-ctx.Done():
+			if q.withdraw(cmd) {
+				return true
+			}
+			select {
+			case r = <-cmd.lead: // prefer the answer to the end of the context
+			default:
+				return true
 			}
 		}
-		q.queue = slices.Delete(q.queue, 0, n)
 	}
-	if len(s.calls) == 0 {
-		q.park(s)
+	if r != nil {
+		q.run(r)
 	}
-	return s.calls
+	leads.Put(cmd.lead)
+	return false
 }
 
-// rest parks a sender if the queue is empty.
-func (q *nodeQueue) rest(s *sender) bool {
+// leads tell callers that their calls have ended, by nil, or which round trip is theirs to make. That of a late call is not reused.
+var leads = sync.Pool{New: func() any { return make(chan *round, 1) }}
+
+// withdraw removes a call that was not sent yet.
+func (q *nodeQueue) withdraw(cmd *command) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.queue) > 0 {
-		return false
-	}
-	q.park(s)
-	return true
-}
-
-func (q *nodeQueue) park(s *sender) {
-	q.busy--
-	q.parked = append(q.parked, s)
-}
-
-// unpark removes a parked sender, and reports false if it was woken in between.
-func (q *nodeQueue) unpark(s *sender) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.Index(q.parked, s)
+	i := slices.Index(q.queue, redis.Cmder(cmd))
 	if i < 0 {
 		return false
 	}
-	q.parked = slices.Delete(q.parked, i, i+1)
+	q.queue = slices.Delete(q.queue, i, i+1)
+	q.inFlight.Add(-1)
+	cmd.withdrawn = true
 	return true
 }
 
-// A sender is a goroutine of a nodeQueue. It ends after idleFor without calls.
-type sender struct {
-	queue *nodeQueue
-	wake  chan struct{}
-	calls []redis.Cmder
-	pipe  redis.Pipeliner // nil until calls share a round trip
+// portion returns how many of the waiting calls a round trip may take that begins now.
+func (q *nodeQueue) portion() int {
+	waiting, inFlight := len(q.queue), int(q.inFlight.Load())
+	switch {
+	case waiting == 0:
+		return 0
+	case q.transport.pipeline == nil:
+		return 1
+	case q.transport.sharingPaused():
+		if q.busy < maxDirect {
+			return 1 + waiting/maxDirect
+		}
+	case inFlight <= maxDirect:
+		return 1
+	case q.busy == 0 || q.busy < roundTrips && 4*waiting >= inFlight: // else the rest arrive when the round trip in flight ends
+		return min(waiting, maxShared)
+	}
+	return 0
 }
 
-func (s *sender) run() {
-	idle := time.NewTimer(idleFor)
-	defer idle.Stop()
-	for {
-		if len(s.queue.take(s)) > 0 {
-			s.exchange()
-			lone := len(s.calls) == 1
-			rests := lone && s.queue.rest(s) // before its caller returns, whose next call then finds this sender parked
-			for _, cmd := range s.calls {
-				cmd.(*command).done <- struct{}{}
-			}
-			clear(s.calls)
-			if !lone {
-				runtime.Gosched() // the next calls of these callers share a round trip
-			}
-			if !rests {
-				continue
-			}
+// begin takes the calls of a round trip, or returns nil if none may begin. The queue is locked.
+func (q *nodeQueue) begin() *round {
+	n := q.portion()
+	if n == 0 {
+		return nil
+	}
+	var r *round
+	if last := len(q.idle) - 1; last >= 0 {
+		r, q.idle = q.idle[last], q.idle[:last]
+	} else {
+		r = new(round)
+	}
+	r.calls = append(r.calls[:0], q.queue[:n]...)
+	q.queue = slices.Delete(q.queue, 0, n)
+	q.busy++
+	r.leader = leaderOf(r.calls)
+	return r
+}
+
+// leaderOf returns the call whose context ends last, so that its caller is not held up longer than its own call would. It returns nil if
+// the context of a call may end earlier than the round trip.
+func leaderOf(calls []redis.Cmder) (leader *command) {
+	var latest time.Time
+	for _, cmd := range calls {
+		c := cmd.(*command)
+		if !c.bounded {
+			return nil
 		}
-		idle.Reset(idleFor)
-		select {
-		case <-s.wake:
-		case <-idle.C:
-			if s.queue.unpark(s) {
-				return
-			}
-			<-s.wake
+		if len(calls) == 1 {
+			return c
 		}
+		deadline, ok := c.ctx.Deadline()
+		if !ok {
+			return c
+		}
+		if leader == nil || deadline.After(latest) {
+			leader, latest = c, deadline
+		}
+	}
+	return leader
+}
+
+// start makes a round trip in another goroutine: that of its leader, which waits. The queue is locked.
+func (q *nodeQueue) start(r *round) {
+	if r.leader != nil {
+		r.leader.lead <- r
+	} else {
+		go q.run(r)
 	}
 }
 
-// exchange sends calls. It recovers from a panic of a hook, because the callers' goroutines cannot.
-func (s *sender) exchange() {
+// run makes a round trip, and starts the next.
+func (q *nodeQueue) run(r *round) {
+	q.exchange(r)
+	if len(r.calls) == 1 {
+		cmd, leader := r.calls[0].(*command), r.leader
+		q.end(r) // before its caller returns, whose next call may need it
+		if cmd != leader {
+			cmd.lead <- nil
+		}
+		return
+	}
+	for _, cmd := range r.calls {
+		if c := cmd.(*command); c != r.leader {
+			c.lead <- nil
+		}
+	}
+	runtime.Gosched() // the next calls of these callers share a round trip
+	q.end(r)
+}
+
+// end starts what may begin after a round trip.
+func (q *nodeQueue) end(r *round) {
+	q.inFlight.Add(-int32(len(r.calls)))
+	clear(r.calls)
+	r.leader = nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy--
+	q.idle = append(q.idle, r)
+	for next := q.begin(); next != nil; next = q.begin() {
+		q.start(next)
+	}
+}
+
+// exchange sends the calls of a round trip. It recovers from a panic of a hook, because other callers wait.
+func (q *nodeQueue) exchange(r *round) {
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
-			err, s.pipe = fmt.Errorf("send a call: panic: %v", p), nil
+			err, r.pipe = fmt.Errorf("send a call: panic: %v", p), nil
 		}
-		s.queue.inFlight.Add(-int32(len(s.calls)))
-		for _, cmd := range s.calls {
+		for _, cmd := range r.calls {
 			c := cmd.(*command)
 			if c.Err() == nil && c.Val() == nil { // a hook has neither sent it nor answered
 				if err == nil {
@@ -222,43 +209,39 @@ func (s *sender) exchange() {
 				c.SetErr(err)
 			}
 			if err := c.Err(); err != nil {
-				s.queue.transport.noteDial(err) // also of calls whose callers have left
+				q.transport.noteDial(err) // also of calls whose callers have left
 			}
 		}
 	}()
-	if len(s.calls) == 1 {
-		cmd := s.calls[0].(*command)
-		err = process(cmd.ctx, s.queue.transport.caller, cmd)
+	if len(r.calls) == 1 {
+		cmd := r.calls[0].(*command)
+		err = process(cmd.ctx, q.transport.caller, cmd)
 		return
 	}
-	if s.pipe == nil {
-		s.pipe = s.queue.transport.pipeline()
+	for _, cmd := range r.calls {
+		cmd.(*command).shared = true
 	}
-	ctx := shared(s.calls)
-	_ = s.pipe.BatchProcess(ctx, s.calls...)
-	_, err = s.pipe.Exec(ctx)
+	if r.pipe == nil {
+		r.pipe = q.transport.pipeline()
+	}
+	ctx, cancel := shared(r.calls)
+	defer cancel()
+	_ = r.pipe.BatchProcess(ctx, r.calls...)
+	_, err = r.pipe.Exec(ctx)
 }
 
-// A sharedContext has the values of the first call of a round trip, cannot be cancelled, and has the latest of all deadlines: a
-// client with ContextTimeoutEnabled keeps the connection until then.
-type sharedContext struct {
-	context.Context
-	deadline time.Time // zero if a call has none
-}
-
-func (c sharedContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
-
-func shared(calls []redis.Cmder) context.Context {
-	s := sharedContext{Context: context.WithoutCancel(calls[0].(*command).ctx)}
+// shared returns the context of a round trip: it has the values of its first call and ends with the latest of all deadlines, if each has
+// one. Until then the client waits for a connection and keeps it. That one of the callers leaves does not end it.
+func shared(calls []redis.Cmder) (context.Context, context.CancelFunc) {
+	ctx, latest := context.WithoutCancel(calls[0].(*command).ctx), time.Time{}
 	for _, cmd := range calls {
 		deadline, ok := cmd.(*command).ctx.Deadline()
 		if !ok {
-			s.deadline = time.Time{}
-			break
+			return ctx, func() {}
 		}
-		if deadline.After(s.deadline) {
-			s.deadline = deadline
+		if deadline.After(latest) {
+			latest = deadline
 		}
 	}
-	return s
+	return context.WithDeadline(ctx, latest)
 }

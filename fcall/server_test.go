@@ -2,7 +2,6 @@ package fcall_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -22,11 +21,11 @@ func TestCall_errorsOfARealServer(t *testing.T) {
 		{"arg", "ErrArgument", "fcalltest.arg: limit must be a whole number from 1 to 10"},
 		{"state", "ErrState", "fcalltest.state: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},
 		{"quota", "", "fcalltest.quota: QUOTA is used up"},
-		{"crash", "ErrOutcomeUnknown ErrScript", "fcalltest.crash: fcalltest/crash.lua:104: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"},
-		{"wrongtype", "ErrOutcomeUnknown ErrScript", "fcalltest.wrongtype: fcalltest/crash.lua:108: WRONGTYPE Operation against a key holding the wrong kind of value (outcome unknown, it may have written)"},
-		{"nested", "ErrReply", `fcalltest.nested: the reply must have at most 1 elements, got 2; the server's library may differ from the one that this client was generated from`},
-		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be an array or a whole number, got nothing; the server's library may differ from the one that this client was generated from"},
-		{"absent", "ErrNotLoaded", "fcalltest.absent: the server holds fcalltest_v1 of an unknown version, which lacks the function; a client never replaces a library: run `rlfunc deploy`"},
+		{"crash", "ErrOutcomeUnknown ErrScript", "fcalltest.crash: fcalltest/crash.lua:4: attempt to index local 'none' (a nil value) (outcome unknown, it may have written)"},
+		{"wrongtype", "ErrOutcomeUnknown ErrScript", "fcalltest.wrongtype: fcalltest/crash.lua:8: WRONGTYPE Operation against a key holding the wrong kind of value (outcome unknown, it may have written)"},
+		{"nested", "ErrReply", `fcalltest.nested: n must be a whole number from -9007199254740992 to 9007199254740992, got the error "RLARG hidden"; the server's library may differ from the one that this client was generated from`},
+		{"nothing", "ErrReply", "fcalltest.nothing: the reply must be its results, got nothing; the server's library may differ from the one that this client was generated from"},
+		{"absent", "ErrNotLoaded", "fcalltest.absent: fcalltest_v1 is not loaded on this server, and auto-load did not help: ERR Library 'fcalltest_v1' already exists, without the function; a client never replaces a library: run `rlfunc deploy`"},
 	}
 	for _, w := range ways {
 		addr := plain
@@ -34,10 +33,7 @@ func TestCall_errorsOfARealServer(t *testing.T) {
 			addr = clustered
 		}
 		caller := w.open(t, addr)
-		c, err := fcall.NewClient(direct(caller), countLibrary, fcall.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := newClient(t, caller, fcall.Options{})
 		for _, s := range steps {
 			t.Run(w.name+"/"+s.function, func(t *testing.T) {
 				key := fcall.Key("fcalltest", subject, "n")
@@ -103,29 +99,28 @@ func TestNewClient_rejects(t *testing.T) {
 	}
 }
 
-// If a Caller writes without reading Args, the client never assumes that a call was not sent.
-func TestCall_hiddenWritesProveNothing(t *testing.T) {
-	caller := &hidden{}
-	c, err := fcall.NewClient(caller, countLibrary, fcall.Options{})
-	if err != nil {
-		t.Fatal(err)
+// A server that lacks Functions, or refuses to load any, is named as such.
+func TestCall_serverWithoutFunctions(t *testing.T) {
+	for name, lacks := range map[string][]string{
+		"no FCALL":    {"--rename-command", "FCALL", ""},
+		"no FUNCTION": {"--rename-command", "FUNCTION", ""},
+	} {
+		addr := startRedis(t, lacks...)
+		for _, w := range ways {
+			if w.isCluster() {
+				continue
+			}
+			t.Run(name+"/"+w.name, func(t *testing.T) {
+				caller := w.open(t, addr)
+				c := newClient(t, caller, fcall.Options{})
+				for range 2 {
+					_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
+					const want = "fcalltest.hit: nothing ran; the server has no Functions: Redis 7 or Valkey is needed"
+					if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" || kinds(err) != "ErrUnavailable ErrUnsupported" {
+						t.Errorf("%s (-want +got)\n%s", kinds(err), diff)
+					}
+				}
+			})
+		}
 	}
-	ctx := context.Background()
-	if _, err := c.Call(ctx, countFunction("hit"), nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	caller.err = errors.New("some failure")
-	_, err = c.Call(ctx, countFunction("hit"), nil, nil)
-	if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
-		t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
-	}
-}
-
-type hidden struct{ err error }
-
-func (h *hidden) Process(_ context.Context, cmd redis.Cmder) error {
-	if h.err == nil {
-		cmd.(interface{ SetVal(any) }).SetVal([]any{})
-	}
-	return h.err
 }

@@ -4,32 +4,26 @@ import (
 	"context"
 	"errors"
 	"net"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	sharingPause = time.Second // how long calls do not share round trips after one without an answer
-	maxUnshared  = 32          // unshared calls in flight to a node; further calls share round trips
-)
+// sharingPause is how long calls share round trips only as far as they must, after one without an answer.
+const sharingPause = time.Second
 
-// A transport sends the calls of all Clients over one Caller. It has no goroutines while there is nothing to send.
+// A transport sends the calls of a Client. It has no goroutines while there is nothing to send.
 //
-// A broken connection makes the outcome of every call of its round trip unknown. So for 1 s after a call without an answer,
-// calls do not share round trips, up to 32 in flight to each node. Then a failure costs the outcome of single calls, and an
-// unresponsive node delays no other call.
+// A broken connection makes the outcome of every call of its round trip unknown. So for 1 s after a call without an answer there are up to
+// four round trips in flight to each node, each with as few calls as possible. Then a failure costs the outcome of few calls.
 type transport struct {
 	caller           Caller
 	pipeline         func() redis.Pipeliner // nil: calls do not share round trips
 	enforcesDeadline bool                   // the caller itself ends a command at its context's deadline
-	slots            clusterCaller          // nil unless the caller is a cluster's
+	slots            *redis.ClusterClient   // nil unless the caller is a cluster's
 	router           router                 // nil unless the caller is an adapter
-	maxDirect        int32                  // calls in flight to a node up to which callers send them
 	slotsKnown       atomic.Bool            // the caller has learned the cluster's hash slots
 	single           nodeQueue              // to the only node, or to all until slotsKnown
 	queues           sync.Map               // address to *nodeQueue
@@ -41,77 +35,31 @@ type transport struct {
 
 var start = time.Now() // for the monotonic clock
 
-// transports are shared by clients, each while a client uses it or a call is in flight.
-var transports struct {
-	sync.Mutex
-	of map[Caller]weak.Pointer[transport]
-}
-
-// transportFor returns the transport of a caller. Clients, also of other libraries, share it if their calls share round trips.
-func transportFor(caller Caller, sharing bool) *transport {
-	if maker, ok := caller.(interface{ Pipeline() redis.Pipeliner }); ok && sharing {
-		switch caller.(type) {
-		case *redis.Client, *redis.ClusterClient, router:
-			return sharedTransport(caller, maker.Pipeline)
-		}
-	}
-	return newTransport(caller, nil)
-}
-
-func sharedTransport(caller Caller, pipeline func() redis.Pipeliner) *transport {
-	transports.Lock()
-	defer transports.Unlock()
-	if t := transports.of[caller].Value(); t != nil {
-		return t
-	}
-	t := newTransport(caller, pipeline)
-	if transports.of == nil {
-		transports.of = map[Caller]weak.Pointer[transport]{}
-	}
-	transports.of[caller] = weak.Make(t)
-	runtime.AddCleanup(t, func(caller Caller) {
-		transports.Lock()
-		defer transports.Unlock()
-		if transports.of[caller].Value() == nil {
-			delete(transports.of, caller)
-		}
-	}, caller)
-	return t
-}
-
-func newTransport(caller Caller, pipeline func() redis.Pipeliner) *transport {
-	t := &transport{caller: caller, pipeline: pipeline, maxDirect: maxDirect}
+func newTransport(caller Caller, sharing bool) *transport {
+	t := &transport{caller: caller}
 	t.single.transport = t
-	t.checked = &transport{caller: connectionCheck{caller}, maxDirect: maxDirect}
+	t.checked = &transport{caller: connectionCheck{caller}}
 	t.checked.single.transport = t.checked
 	switch c := caller.(type) {
 	case *redis.Client:
-		t.enforcesDeadline = c.Options().ContextTimeoutEnabled
-	case *redis.Ring:
-		t.enforcesDeadline = c.Options().ContextTimeoutEnabled
+		t.enforcesDeadline, t.pipeline = c.Options().ContextTimeoutEnabled, c.Pipeline
 	case *redis.ClusterClient:
-		t.enforcesDeadline = c.Options().ContextTimeoutEnabled
-		t.slots = c
+		t.enforcesDeadline, t.pipeline, t.slots = c.Options().ContextTimeoutEnabled, c.Pipeline, c
 	case router:
-		t.router = c
+		t.router, t.pipeline = c, c.Pipeline
+	}
+	if !sharing {
+		t.pipeline = nil
 	}
 	return t
 }
 
-// send sends a call and waits for its reply until the context ends. A late call is still in flight and must not be modified.
+// send sends a call and waits for its reply until the context ends. A late call may still be in flight and must not be modified.
 func (t *transport) send(ctx context.Context, cmd *command) result {
-	q := t.queueFor(ctx, cmd)
-	if n := q.inFlight.Add(1); t.endsInTime(ctx) && (t.pipeline == nil || n <= t.maxDirect || n <= maxUnshared && t.sharingPaused()) {
-		defer q.inFlight.Add(-1)
-		_ = process(ctx, t.caller, cmd)
-	} else if late := q.send(ctx, cmd); late {
-		return cmd.late(ctx)
+	if late := t.queueFor(ctx, cmd).send(ctx, cmd); late {
+		return result{err: ctx.Err(), late: true, unsent: cmd.withdrawn}
 	}
-	r := cmd.result(cmd.Err())
-	if r.err == nil && !t.slotsKnown.Load() {
-		t.slotsKnown.Store(true)
-	}
-	return r
+	return t.result(ctx, cmd, cmd.shared)
 }
 
 // process calls Process and returns the command's own error.
@@ -126,36 +74,22 @@ func process(ctx context.Context, caller Caller, cmd redis.Cmder) error {
 	return err
 }
 
-// cancelDelay bounds the time to the deadline of a call that its caller sends: cancelling its context has no effect until then.
-const cancelDelay = 100 * time.Millisecond
-
-// endsInTime reports whether a call that its caller sends ends with its context, or within cancelDelay after it.
+// endsInTime reports whether a call that its caller sends ends by the deadline of its context, or by the client's timeouts if the context
+// has none. Cancelling it has no effect, as in go-redis.
 func (t *transport) endsInTime(ctx context.Context) bool {
-	if ctx.Done() == nil {
-		return true
-	}
-	if !t.enforcesDeadline || t.slots != nil && !t.slotsKnown.Load() {
-		return false
-	}
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) <= cancelDelay
+	return ctx.Done() == nil || t.enforcesDeadline && (t.slots == nil || t.slotsKnown.Load())
 }
 
 // queueFor returns the queue of the node that serves a call's first key.
 func (t *transport) queueFor(ctx context.Context, cmd *command) *nodeQueue {
-	if t.router == nil && (t.slots == nil || !t.slotsKnown.Load()) {
+	if t.router == nil && t.slots == nil {
 		return &t.single
 	}
-	key, ok := firstKey(cmd.Cmd.Args())
+	key, ok := firstKey(cmd.Args())
 	if !ok {
 		return &t.single
 	}
-	var address string
-	if t.router != nil {
-		address = t.router.Node(key)
-	} else if node, err := t.slots.MasterForKey(ctx, key); err == nil { // sends nothing, because the slots are known
-		address = node.Options().Addr
-	}
+	address := t.node(ctx, key)
 	if address == "" {
 		return &t.single
 	}
@@ -186,9 +120,9 @@ func (c connectionCheck) Process(ctx context.Context, cmd redis.Cmder) error {
 		}
 		return err
 	}
-	client, ok := c.caller.(*redis.Client)
-	if !ok {
-		client = clientOf(ctx, c.caller, key)
+	client, _ := c.caller.(*redis.Client)
+	if cluster, ok := c.caller.(*redis.ClusterClient); ok {
+		client = clientOf(ctx, cluster, key)
 	}
 	if client == nil {
 		return process(ctx, c.caller, cmd)
@@ -244,15 +178,8 @@ func (c *Client) Unreachable() error {
 
 func (t *transport) pauseSharing() { t.pausedUntil.Store(int64(time.Since(start) + sharingPause)) }
 
-// A slotReloader is a *redis.ClusterClient. It reloads the hash slots each minute and after MOVED. A primary that died sends no
-// MOVED, so calls to its slots would fail until then although a replica was promoted.
-type slotReloader interface {
-	// ReloadState reloads in the background, at most five times a second.
-	ReloadState(ctx context.Context)
-}
-
 // noteFailure is called after each failure. If a dead node would explain it, the slots are reloaded and calls stop sharing
-// round trips for a while.
+// round trips for a while. Otherwise the slots are reloaded each minute and after MOVED, which a primary that died does not send.
 func (c *Client) noteFailure(ctx context.Context, err error) {
 	c.transport.noteDial(err)
 	var unavailable *UnavailableError
@@ -264,7 +191,9 @@ func (c *Client) noteFailure(ctx context.Context, err error) {
 		return
 	}
 	c.transport.pauseSharing()
-	if m, ok := c.caller.(slotReloader); ok {
-		m.ReloadState(context.WithoutCancel(ctx))
+	if c.transport.slots != nil {
+		c.transport.slots.ReloadState(context.WithoutCancel(ctx)) // in the background, at most five times a second
+	} else if c.transport.router != nil {
+		c.transport.router.ReloadState(ctx)
 	}
 }

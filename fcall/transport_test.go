@@ -1,7 +1,6 @@
 package fcall_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -64,7 +63,7 @@ func sharers(t *testing.T, plain, clustered string) map[string]redis.UniversalCl
 	return all
 }
 
-// A few concurrent calls are sent alone. Further calls share the next round trip, also with calls of another client over the same Caller.
+// A few concurrent calls are sent alone. Further calls share the next round trip.
 func TestCall_sharesRoundTrips(t *testing.T) {
 	t.Parallel()
 	plain, clustered := servers(t)
@@ -72,8 +71,8 @@ func TestCall_sharesRoundTrips(t *testing.T) {
 		for _, o := range []fcall.Options{{}, {NoSharing: true}} {
 			t.Run(name, func(t *testing.T) {
 				const few, more = 4, 32
-				clients := []*fcall.Client{newClient(t, rdb, o), newClient(t, rdb, o)}
-				if _, err := hit(clients[0], "k"); err != nil {
+				c := newClient(t, rdb, o)
+				if _, err := hit(c, "k"); err != nil {
 					t.Fatal(err)
 				}
 				g := &gate{open: make(chan struct{})}
@@ -82,9 +81,9 @@ func TestCall_sharesRoundTrips(t *testing.T) {
 				rdb.AddHook(g)
 				var wg sync.WaitGroup
 				call := func(n int) {
-					for i := range n {
+					for range n {
 						wg.Go(func() {
-							if _, err := hit(clients[i%2], "k"); err != nil {
+							if _, err := hit(c, "k"); err != nil {
 								t.Error(err)
 							}
 						})
@@ -93,12 +92,12 @@ func TestCall_sharesRoundTrips(t *testing.T) {
 				call(few)
 				eventually(t, "few calls are under way", func() error { return unless(g.waiting.Load() == few) })
 				call(more)
-				under := int32(few + 1) // and a round trip for which nothing waited yet
+				under := int32(few)
 				if o.NoSharing {
 					under = few + more
 				}
 				eventually(t, "the others wait", func() error {
-					return unless(g.waiting.Load() >= under && fcall.InFlight(clients[0])+fcall.InFlight(clients[1]) >= few+more)
+					return unless(g.waiting.Load() >= under && fcall.InFlight(c) >= few+more)
 				})
 				release()
 				wg.Wait()
@@ -164,12 +163,12 @@ func unless(ok bool) error {
 	return nil
 }
 
-// A lost reply makes the outcome of a whole round trip unknown. Later calls are sent alone, so the next lost reply affects only one.
-func TestCall_stopsSharingAfterLostReply(t *testing.T) {
+// A lost reply makes the outcome of a whole round trip unknown. Later calls go in four round trips at once, so the next one affects few.
+func TestCall_sharesLessAfterLostReply(t *testing.T) {
 	t.Parallel()
 	plain, clustered := servers(t)
 	for _, w := range ways {
-		if w.name != "client" && w.name != "cluster" && !strings.HasPrefix(w.name, "queues") {
+		if w.name != "client" && w.name != "cluster" {
 			continue // the others share nothing
 		}
 		t.Run(w.name, func(t *testing.T) {
@@ -198,20 +197,14 @@ func TestCall_stopsSharingAfterLostReply(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if got := p.Seen.Load() - before; got != callers {
+			if got := p.Seen.Load() - before; got < callers/4 { // two round trips at once would take all
 				t.Errorf("%d calls shared %d requests", callers, got)
 			}
 		})
 	}
 }
 
-// senders returns how many goroutines send calls. go-redis may have others for a moment, which open connections.
-func senders() int {
-	stacks := make([]byte, 8<<20)
-	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("fcall.(*sender).run("))
-}
-
-// Senders end when there are no calls, for any number of clients, and no client needs a Close.
+// A client has no goroutines without calls, so it needs no Close.
 func TestCall_leavesNoGoroutines(t *testing.T) {
 	plain, clustered := servers(t)
 	for name, rdb := range sharers(t, plain, clustered) {
@@ -219,38 +212,27 @@ func TestCall_leavesNoGoroutines(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			before := runtime.NumGoroutine()
+			c := newClient(t, rdb, fcall.Options{})
 			var wg sync.WaitGroup
-			for range 50 {
-				c := newClient(t, rdb, fcall.Options{})
-				for range 8 {
-					wg.Go(func() {
-						if _, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil); err != nil {
-							t.Error(err)
-						}
-					})
-				}
+			for range 400 {
+				wg.Go(func() {
+					if _, err := c.Call(ctx, countFunction("hit"), []string{"k"}, nil); err != nil {
+						t.Error(err)
+					}
+				})
 			}
 			wg.Wait()
-			if got := senders(); got > 8 {
-				t.Errorf("50 clients run %d senders", got)
-			}
 			eventually(t, "no goroutine is left", func() error { return unless(runtime.NumGoroutine() <= before) })
-			runtime.GC()
-			eventually(t, "nothing is kept of clients that are gone", func() error {
-				runtime.GC()
-				return unless(!fcall.HasTransport(rdb))
-			})
 		})
 	}
 }
 
-// A caller sends its own call with a near deadline if the client enforces deadlines itself. Otherwise a sender does, and sends the next too.
+// A caller sends its own call if the client ends it in time.
 func TestCall_startsNoGoroutine(t *testing.T) {
 	plain, clustered := servers(t)
 	bounded := map[string]redis.UniversalClient{
 		"client":  redis.NewClient(&redis.Options{Addr: plain, ContextTimeoutEnabled: true}),
 		"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{clustered}, ContextTimeoutEnabled: true}),
-		"ring":    redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": plain}, ContextTimeoutEnabled: true}),
 	}
 	for name, rdb := range bounded {
 		t.Cleanup(func() { _ = rdb.Close() })
@@ -263,11 +245,8 @@ func TestCall_startsNoGoroutine(t *testing.T) {
 			own  bool
 		}{
 			{"no end", func() (context.Context, context.CancelFunc) { return context.Background(), func() {} }, true},
-			{"a near deadline", func() (context.Context, context.CancelFunc) {
-				return context.WithTimeout(t.Context(), 90*time.Millisecond)
-			}, true},
-			{"a cancel", func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) }, false},
-			{"a far deadline", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Minute) }, false},
+			{"a cancel", func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) }, true},
+			{"a deadline", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Minute) }, true},
 		} {
 			t.Run(name+"/"+s.name, func(t *testing.T) {
 				by = nil
@@ -278,7 +257,7 @@ func TestCall_startsNoGoroutine(t *testing.T) {
 					}
 					cancel()
 				}
-				if len(by) != 2 || by[0] != by[1] || (by[0] == goroutine()) != s.own {
+				if len(by) != 2 || (by[0] == goroutine()) != s.own {
 					t.Errorf("sent by %q, called by %s", by, goroutine())
 				}
 			})

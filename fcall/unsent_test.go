@@ -15,83 +15,17 @@ import (
 	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
-// A curious hook reads every command's arguments before it is sent, and its reply afterwards, as tracing does.
-type curious struct{}
-
-func lookAtWords(cmds []redis.Cmder) {
-	for _, cmd := range cmds {
-		_ = fmt.Sprint(cmd.Args()...)
-	}
-}
-
-func lookAtAll(cmds []redis.Cmder) {
-	for _, cmd := range cmds {
-		_ = cmd.String()
-	}
-}
-
-func (curious) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (curious) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		cmds := []redis.Cmder{cmd}
-		lookAtWords(cmds)
-		defer lookAtAll(cmds)
-		return next(ctx, cmd)
-	}
-}
-
-func (curious) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		lookAtWords(cmds)
-		defer lookAtAll(cmds)
-		return next(ctx, cmds)
-	}
-}
-
-// watched adds the hook to the client of a call.
-func watched(t *testing.T, w way, addr string) fcall.Caller {
-	t.Helper()
-	caller := w.open(t, addr)
-	switch c := direct(caller).(type) {
-	case interface{ AddHook(redis.Hook) }:
-		c.AddHook(curious{})
-	default:
-		t.Fatalf("%T takes no hook", c)
-	}
-	return caller
-}
-
-// A hook that reads a command does not count as a write: an unsent call has not run, and a missing library is loaded.
-func TestCall_hookReadsDoNotCountAsWrites(t *testing.T) {
-	t.Parallel()
-	plain, clustered := servers(t)
+// A call is certainly unsent if nothing listens, but not in a pipeline of a cluster's client, which connects more than once.
+func TestCall_nothingListens(t *testing.T) {
 	for _, w := range ways {
-		addr := plain
-		if w.isCluster() {
-			addr = clustered
-		}
-		t.Run(w.name+"/the library is absent", func(t *testing.T) {
-			forget(t, addr)
-			caller := watched(t, w, addr)
-			c := newClient(t, direct(caller), fcall.Options{})
-			_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
-			want := ""
-			if _, queues := caller.(*piped); queues {
-				want = "ErrNotLoaded"
+		t.Run(w.name, func(t *testing.T) {
+			caller := w.open(t, noServer)
+			_, err := callOnce(t.Context(), newClient(t, caller, fcall.Options{MaxAttempts: 1}), caller, countFunction("hit"), "k")
+			want := "ErrUnavailable"
+			if w.name == "pipeline cluster" {
+				want = "ErrOutcomeUnknown"
 			}
 			if diff := cmp.Diff(want, kinds(err)); diff != "" {
-				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
-			}
-			if got := loads(t, addr); got != 1 {
-				t.Errorf("the server took %d loads, want 1", got)
-			}
-		})
-		t.Run(w.name+"/nothing listens", func(t *testing.T) {
-			caller := watched(t, w, noServer)
-			c := newClient(t, direct(caller), fcall.Options{MaxAttempts: 1})
-			_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
-			if diff := cmp.Diff("ErrUnavailable", kinds(err)); diff != "" {
 				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
 			}
 		})
@@ -102,7 +36,7 @@ func TestCall_hookReadsDoNotCountAsWrites(t *testing.T) {
 func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 	plain, clustered := servers(t)
 	for _, w := range ways {
-		if w.name != "queues" && w.name != "queues cluster" {
+		if w.name != "client" && w.name != "cluster" {
 			continue // the others have no queue
 		}
 		t.Run(w.name, func(t *testing.T) {
@@ -111,8 +45,8 @@ func TestCall_abandonedCallIsNotSentFromQueue(t *testing.T) {
 				backend = clustered
 			}
 			p := counting.NewProxy(t, backend)
-			c := newClient(t, watched(t, w, p.Addr), fcall.Options{})
-			if _, err := hit(c, "k"); err != nil { // the client sees how its commands are written
+			c := newClient(t, w.open(t, p.Addr), fcall.Options{})
+			if _, err := hit(c, "k"); err != nil {
 				t.Fatal(err)
 			}
 			p.Mode.Store(counting.HoldReply)
@@ -157,26 +91,20 @@ func TestCall_askedCommandThatRanIsUnknown(t *testing.T) {
 		if !w.isCluster() {
 			continue
 		}
-		for name, open := range map[string]func(*testing.T, way, string) fcall.Caller{
-			"plain":      func(t *testing.T, w way, addr string) fcall.Caller { return w.open(t, addr) },
-			"with hooks": watched,
-		} {
-			t.Run(w.name+"/"+name, func(t *testing.T) {
-				target := newFakeServer(t, "*1\r\n:1\r\n")
-				p := counting.NewProxy(t, target.addr)
-				p.Mode.Store(counting.LoseReply) // and that to ASKING
-				source := newFakeServer(t, "-ASK 1 "+p.Addr+"\r\n")
-				caller := open(t, w, source.addr)
-				c := newClient(t, direct(caller), fcall.Options{})
-				_, err := callOnce(t.Context(), c, caller, countFunction("hit"), "k")
-				if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
-					t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
-				}
-				if n := p.Seen.Load(); n != 1 {
-					t.Errorf("was sent to the new node %d times, want 1", n)
-				}
-			})
-		}
+		t.Run(w.name, func(t *testing.T) {
+			target := newFakeServer(t, "*1\r\n:1\r\n")
+			p := counting.NewProxy(t, target.addr)
+			p.Mode.Store(counting.LoseReply) // and that to ASKING
+			source := newFakeServer(t, "-ASK 1 "+p.Addr+"\r\n")
+			caller := w.open(t, source.addr)
+			_, err := callOnce(t.Context(), newClient(t, caller, fcall.Options{}), caller, countFunction("hit"), "k")
+			if diff := cmp.Diff("ErrOutcomeUnknown", kinds(err)); diff != "" {
+				t.Errorf("kinds of %v (-want +got)\n%s", err, diff)
+			}
+			if n := p.Seen.Load(); n != 1 {
+				t.Errorf("was sent to the new node %d times, want 1", n)
+			}
+		})
 	}
 }
 
@@ -196,11 +124,50 @@ func TestCall_namelessClusterIsNoReply(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			caller := w.open(t, addr)
 			direct(caller).(*redis.ClusterClient).Options().ClusterSlots = nil
-			_, err := callOnce(t.Context(), newClient(t, direct(caller), fcall.Options{}), caller, countFunction("hit"), "k")
-			want := "fcalltest.hit: outcome unknown, it may have run: go-redis cannot read the cluster's nodes (redis: nil); set their cluster-preferred-endpoint-type to ip or hostname"
+			_, err := callOnce(t.Context(), newClient(t, caller, fcall.Options{}), caller, countFunction("hit"), "k")
+			want := "fcalltest.hit: outcome unknown, it may have run: go-redis cannot read the cluster's nodes; set their cluster-preferred-endpoint-type to ip or hostname"
 			if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// A cluster client without the slots reads them first, within the deadline of its callers.
+func TestCall_endsWithItsContextWhileTheSlotsAreUnknown(t *testing.T) {
+	for _, bounded := range []bool{true, false} {
+		for name, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+			"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 20*time.Millisecond)
+			},
+			"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(20*time.Millisecond, cancel)
+				return ctx, cancel
+			},
+		} {
+			t.Run(fmt.Sprintf("%s/bounded %v", name, bounded), func(t *testing.T) {
+				over := make(chan struct{})
+				rdb := redis.NewClusterClient(&redis.ClusterOptions{
+					Addrs: []string{noServer}, ContextTimeoutEnabled: bounded,
+					ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+						<-over
+						return nil, errors.New("the test is over")
+					},
+				})
+				defer rdb.Close()
+				defer close(over)
+				ctx, cancel := end(t.Context())
+				defer cancel()
+				start := time.Now()
+				_, err := newClient(t, rdb, fcall.Options{}).Call(ctx, countFunction("hit"), []string{"k"}, nil)
+				if took := time.Since(start); took > 5*time.Second { // without its context it would never end
+					t.Errorf("took %v", took)
+				}
+				if !errors.Is(err, ctx.Err()) {
+					t.Errorf("error is %v, want %v", err, ctx.Err())
+				}
+			})
+		}
 	}
 }

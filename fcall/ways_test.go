@@ -3,7 +3,6 @@ package fcall_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -37,17 +36,6 @@ func slotsAt(addr string) func(context.Context) ([]redis.ClusterSlot, error) {
 	}
 }
 
-// inQueues makes senders send the calls of a client, as under load.
-func inQueues(t *testing.T, c redis.UniversalClient) fcall.Caller {
-	t.Helper()
-	transport := fcall.Queues(c)
-	t.Cleanup(func() {
-		_ = c.Close()
-		runtime.KeepAlive(transport)
-	})
-	return c
-}
-
 var ways = []way{
 	{"client", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
@@ -64,13 +52,6 @@ var ways = []way{
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}},
-	{"ring", func(t *testing.T, addr string) fcall.Caller {
-		c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": addr}, ReadTimeout: readTimeout})
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}},
-	{"queues", func(t *testing.T, addr string) fcall.Caller { return inQueues(t, standalone(addr)) }},
-	{"queues cluster", func(t *testing.T, addr string) fcall.Caller { return inQueues(t, cluster(addr)) }},
 	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
 		c := standalone(addr)
 		t.Cleanup(func() { _ = c.Close() })
@@ -94,12 +75,21 @@ type piped struct {
 	open func() redis.Pipeliner
 }
 
-// direct returns the Caller behind a pipeline.
+// direct returns the client of Redis behind a way.
 func direct(caller fcall.Caller) fcall.Caller {
 	if p, ok := caller.(*piped); ok {
 		return p.Caller
 	}
 	return caller
+}
+
+func newClient(t testing.TB, caller fcall.Caller, o fcall.Options) *fcall.Client {
+	t.Helper()
+	c, err := fcall.NewClient(direct(caller), countLibrary, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func callOnce(ctx context.Context, c *fcall.Client, caller fcall.Caller, fn *fcall.Function, key string) (int64, error) {
@@ -116,8 +106,8 @@ func callOnce(ctx context.Context, c *fcall.Client, caller fcall.Caller, fn *fca
 	if err != nil {
 		return 0, err
 	}
-	n := r.Count("n")
-	return n, r.Close()
+	n := r.Int("n")
+	return n, r.Err()
 }
 
 func servers(t *testing.T) (plain, clustered string) {

@@ -174,21 +174,6 @@ func TestBudgets_skipWhatTheRequestLacks(t *testing.T) {
 	}
 }
 
-func TestCharge_refundsAllAccounts(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, gateway(), guard.Options{CacheSize: -1})
-	r := fullRequest
-	r.Refundable = true
-	if back, err := decide(t, g, r).Charge.Refund(t.Context()); !back || err != nil {
-		t.Fatal(back, err)
-	}
-	for name, spent := range peeked(t, g, r) {
-		if spent[:2] != "0 " {
-			t.Errorf("%s: %s", name, spent)
-		}
-	}
-}
-
 // Periods begin empty, in the zone of the budget. A month that is too short for the 31st starts on its last day.
 func TestBudgets_periodsOfTheCalendar(t *testing.T) {
 	rdb, clock := inProcess(t)
@@ -232,7 +217,7 @@ func TestBudgets_periodsOfTheCalendar(t *testing.T) {
 	check("what was reserved before belongs to the period before", small, state)
 }
 
-// Another zone is another period: each generation is held to its own over what both have spent.
+// Another zone is another period, and another count.
 func TestBudgets_twoGenerationsWithOtherZones(t *testing.T) {
 	rdb, clock := inProcess(t)
 	clock.Set(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
@@ -246,7 +231,7 @@ func TestBudgets_twoGenerationsWithOtherZones(t *testing.T) {
 		spent = append(spent, spentOf(decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}))["day"])
 		clock.Set(clock.Now().Add(4 * time.Hour)) // the second is at 16:00 UTC, the third after midnight in Kolkata
 	}
-	want := []string{"0.1 of org=acme", "0.2 of org=acme", "0.3 of org=acme", "0.2 of org=acme"}
+	want := []string{"0.1 of org=acme", "0.1 of org=acme", "0.2 of org=acme", "0.1 of org=acme"}
 	if diff := cmp.Diff(want, spent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -298,7 +283,7 @@ func TestDecide_unreserved(t *testing.T) {
 	p := gateway()
 	g := newGuard(t, rdb, p, guard.Options{})
 	r := fullRequest
-	r.Unreserved, r.Refundable = []string{"tokens"}, true
+	r.Unreserved = []string{"tokens"}
 	d := decide(t, g, r)
 	if diff := cmp.Diff(map[string]string{
 		"org_month": "0.02 of org=acme", "team_week": "0.02 of org=acme+team=ml", "user_day": "0.02 of user=ada", "user_hour": "0.02 of user=ada",
@@ -312,8 +297,8 @@ func TestDecide_unreserved(t *testing.T) {
 	if err := d.Charge.Settle(t.Context(), 1, guard.Amount{Unit: "tokens", N: 5}); !errors.Is(err, fcall.ErrArgument) {
 		t.Errorf("settled tokens: %v", err)
 	}
-	if refunded, err := d.Charge.Refund(t.Context()); !refunded || err != nil {
-		t.Errorf("refunded %v, %v", refunded, err)
+	if err := d.Charge.Settle(t.Context(), 0); err != nil {
+		t.Error(err)
 	}
 	r.Units = []guard.Amount{{Unit: "tokens", N: 36_000}}
 	if exceeded, err := g.Record(t.Context(), r); exceeded || err != nil {
@@ -441,4 +426,76 @@ func TestCharge_textWithoutReservations(t *testing.T) {
 	}
 	c.End(t.Context(), guard.End{})
 	guard.WaitBackground(g)
+}
+
+// logins counts failures by address and by user, and every request of all.
+func logins() *policy.Policy {
+	failed := &policy.Responses{Status: []int{401}}
+	p := chat(
+		policy.Limit{Name: "address", By: policy.By{"ip"}, Limit: 5, Window: time.Minute, Count: failed, OnFailure: policy.Local, Share: 1},
+		policy.Limit{Name: "user", By: policy.By{"user"}, Kind: policy.GCRA, Limit: 3, Window: time.Minute, Count: failed, OnFailure: policy.Local, Share: 1},
+		policy.Limit{Name: "each", By: policy.By{"user"}, Kind: policy.FixedWindow, Limit: 100, Window: time.Minute, OnFailure: policy.Local, Share: 1},
+		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.SlidingCounter, Limit: 100, Window: time.Minute, Count: failed, OnFailure: policy.Local, Share: 1},
+	)
+	p.Identities = map[string]policy.Identity{"user": {Func: true, Claimed: true}}
+	return p
+}
+
+func countsResponses(t *testing.T, g *guard.Guard) {
+	t.Helper()
+	respond := func(d *guard.Decision, status int) {
+		d.Charge.End(t.Context(), guard.End{Counts: func(r *policy.Responses) bool { return slices.Contains(r.Status, status) }})
+		if err := g.Close(); err != nil { // waits for refunds
+			t.Fatal(err)
+		}
+	}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=ada"}}
+	left := func(d *guard.Decision) (all []int64) {
+		for _, l := range d.Limits {
+			all = append(all, l.Remaining)
+		}
+		return all
+	}
+	for i, c := range []struct {
+		status int
+		want   []int64
+	}{
+		{200, []int64{4, 2, 99, 99}},
+		{401, []int64{4, 2, 98, 99}},
+		{200, []int64{3, 1, 97, 98}},
+		{200, []int64{3, 1, 96, 98}},
+		{401, []int64{3, 1, 95, 98}},
+		{401, []int64{2, 0, 94, 97}},
+	} {
+		d := decide(t, g, r)
+		if !d.Allowed || d.Charge == nil || !slices.Equal(left(d), c.want) {
+			t.Fatalf("request %d: %+v, want %v", i+1, d, c.want)
+		}
+		respond(d, c.status)
+		respond(d, 200) // it has responded
+	}
+	if d := decide(t, g, r); d.Allowed || d.Refused != "user=ada" {
+		t.Errorf("after three failures: %+v", d)
+	}
+	guard.WaitBackground(g)
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=bob"}})
+	if !d.Allowed || d.Limits[0].Remaining != 1 {
+		t.Errorf("another user: %+v", d)
+	}
+	d.Charge.Count(t.Context(), false)
+	respond(d, 401)
+	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=bob"}}); d.Limits[0].Remaining != 1 {
+		t.Errorf("after one that was skipped: %+v", d)
+	}
+}
+
+func TestRespond_refundsResponsesThatDoNotCount(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		countsResponses(t, newGuard(t, rdb, logins(), guard.Options{CacheSize: -1}))
+	})
+}
+
+func TestRespond_refundsLocalCharges(t *testing.T) {
+	o := guard.Options{CacheSize: -1, BreakFor: time.Hour}.WithLocalClock(embedded.NewManualClock(moment))
+	countsResponses(t, newGuard(t, client(t, closedPort(t)), logins(), o))
 }

@@ -1,8 +1,12 @@
 package guard
 
 import (
+	"context"
 	"slices"
+	"time"
 
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/internal/refusals"
@@ -12,18 +16,73 @@ import (
 // blockScope is the scope of cached blocks, which hold for all endpoints.
 var blockScope = new(decide.Endpoint)
 
-func ownKey(ep *decide.Endpoint, w *decide.Resolved, r *Request) refusals.Key {
-	return refusals.Key{Scope: ep.Scope, Subject: w.OwnSubjects(ep), Weight: r.Weight, Estimate: r.Estimate, Variant: w.Variant()}
+func ownKey(ep *decide.Endpoint, w *decide.Resolved) refusals.Key {
+	return refusals.Key{Scope: ep.Scope, Subject: w.OwnSubjects(ep), Variant: w.Variant()}
 }
 
 func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
 
-func globalKey(ep *decide.Endpoint, w *decide.Resolved, i int, r *Request) refusals.Key {
-	return refusals.Key{Scope: ep.Rows[i].Scope, Weight: r.Weight, Variant: w.RowVariant(i)}
-}
+func globalKey(ep *decide.Endpoint, i int) refusals.Key { return refusals.Key{Scope: ep.Rows[i].Scope} }
 
 func receiptKey(ep *decide.Endpoint, w *decide.Resolved, r *Request) refusals.Key {
 	return refusals.Key{Scope: ep.Scope, Subject: w.Client, Receipt: r.Receipt}
+}
+
+// A refusal is a decision that refuses, and what the request would have cost. It is not changed.
+type refusal struct {
+	decision *Decision
+	cost     cost
+}
+
+// A cost is what a request costs: its weight in limits, and its estimates in budgets.
+type cost struct {
+	weight   int64
+	estimate fcall.Micros
+	units    []decide.Amount // of the endpoint
+}
+
+func costOf(ep *decide.Endpoint, w *decide.Resolved, r *Request) cost {
+	c := cost{r.Weight, r.Estimate, w.Units}
+	if c.estimate == 0 {
+		c.estimate = ep.Estimate
+	}
+	return c
+}
+
+// atLeast reports whether a request that costs c is refused as long as one that costs other.
+func (c cost) atLeast(other cost) bool {
+	for i := range min(len(c.units), len(other.units)) {
+		if c.units[i].N < other.units[i].N {
+			return false
+		}
+	}
+	return c.weight >= other.weight && c.estimate >= other.estimate
+}
+
+// lessFor is how long a refusal is also one of requests that cost less, but more than was left. Such a request may pass sooner than the one that
+// was refused; but a client that asks for less each time must not cause a call each time.
+const lessFor = 100 * time.Millisecond
+
+// covers reports whether a request with a cost is refused as well, at some age of the refusal.
+func (f *refusal) covers(ep *decide.Endpoint, c cost, age time.Duration) bool {
+	d := f.decision
+	if c.atLeast(f.cost) {
+		return true
+	}
+	if age > lessFor {
+		return false
+	}
+	for i := range d.Limits {
+		if l := &d.Limits[i]; l.Refuses() && l.Remaining < ep.CostOf(l.Endpoint, l.Name, c.weight) {
+			return true
+		}
+	}
+	for i := range d.Budgets {
+		if b := &d.Budgets[i]; !b.Allowed && (d.Reason == ReasonPenalty || b.Remaining < (Amounts{c.estimate, c.units}).of(b.Unit)) {
+			return true
+		}
+	}
+	return false
 }
 
 // cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. The subjects' own limits do not refuse
@@ -33,11 +92,11 @@ func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolv
 		return false
 	}
 	known := r.Receipt != "" && g.refusals.HasReceipt(receiptKey(ep, w, r))
-	if !known && !ep.Attempts && g.fillFromCache(d, ownKey(ep, w, r), at) {
+	if !known && !ep.Attempts && g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
 		return true
 	}
 	for _, s := range r.Subjects {
-		if g.fillFromCache(d, blockKey(s), at) {
+		if g.fillFromCache(d, blockKey(s), ep, w, r, at) {
 			return true
 		}
 	}
@@ -45,7 +104,7 @@ func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolv
 		return false
 	}
 	for i := range w.Rows.All() {
-		if ep.Rows[i].Limit.Global && g.fillFromCache(d, globalKey(ep, w, i, r), at) {
+		if ep.Rows[i].Limit.Global && g.fillFromCache(d, globalKey(ep, i), ep, w, r, at) {
 			return true
 		}
 	}
@@ -53,11 +112,12 @@ func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolv
 }
 
 // fillFromCache fills in the refusal that is cached under a key.
-func (g *Guard) fillFromCache(d *Decision, key refusals.Key, at monotime.Time) bool {
-	kept, age, ok := g.refusals.Find(key, at)
-	if !ok {
+func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *decide.Endpoint, w *decide.Resolved, r *Request, at monotime.Time) bool {
+	found, age, ok := g.refusals.Find(key, at)
+	if !ok || !found.covers(ep, costOf(ep, w, r), age) {
 		return false
 	}
+	kept := found.decision
 	endpoint, subject := d.Endpoint, d.Subject
 	*d = *kept
 	d.Limits, d.Budgets = slices.Clone(kept.Limits), slices.Clone(kept.Budgets)
@@ -85,13 +145,13 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 	case d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts:
 	case d.Reason == ReasonBlocked: // a block refuses every request of its subject
 		block := &Decision{Reason: ReasonBlocked, Refused: d.Refused, RetryAfter: d.block, Strikes: d.Strikes}
-		g.refusals.Add(blockKey(d.Refused), block, []string{d.Refused}, at, d.block)
+		g.refusals.Add(blockKey(d.Refused), &refusal{decision: block}, []string{d.Refused}, at, d.block)
 	case ep.Outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
 	case ep.Attempts || d.needsPlace() && d.Reason != ReasonGlobal:
 	case d.Reason == ReasonGlobal:
 		g.cacheGlobalRefusals(ep, w, r, d, at)
 	default:
-		g.refusals.Add(ownKey(ep, w, r), d.Clone(), affectedSubjects(d), at, d.RetryAfter)
+		g.refusals.Add(ownKey(ep, w), &refusal{d.Clone(), costOf(ep, w, r)}, affectedSubjects(d), at, d.RetryAfter)
 	}
 }
 
@@ -99,10 +159,9 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 func (g *Guard) cacheGlobalRefusals(ep *decide.Endpoint, w *decide.Resolved, r *Request, d *Decision, at monotime.Time) {
 	for i := range w.Rows.All() {
 		for n := range d.Limits {
-			if l := &d.Limits[n]; ep.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && refuses(l) && l.Kind != policy.Concurrency {
-				g.refusals.Add(globalKey(ep, w, i, r), &Decision{
-					Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: slices.Clone(d.Limits[n : n+1]),
-				}, []string{l.Subject}, at, l.RetryAfter)
+			if l := &d.Limits[n]; ep.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && l.Refuses() && l.Kind != policy.Concurrency {
+				alone := &Decision{Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: slices.Clone(d.Limits[n : n+1])}
+				g.refusals.Add(globalKey(ep, i), &refusal{alone, cost{weight: r.Weight}}, []string{l.Subject}, at, l.RetryAfter)
 			}
 		}
 	}
@@ -118,11 +177,86 @@ func affectedSubjects(d *Decision) []string {
 		}
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; refuses(l) && !slices.Contains(subjects, l.Subject) {
+		if l := &d.Limits[i]; l.Refuses() && !slices.Contains(subjects, l.Subject) {
 			subjects = append(subjects, l.Subject)
 		}
 	}
 	return subjects
 }
 
-func refuses(l *LimitState) bool { return !l.Allowed && !l.Shadow }
+// Refused returns the decision about a request that is refused whatever other identities it has: an override denies one of its subjects, or
+// this process knows a block of one, or that only limits refuse which count one alone. It returns nil for any other request, and sends nothing.
+// Middleware asks it for the client's address before it verifies tokens and keys, so that a refused client costs no signatures. request
+// returns the request; Refused does not call it while this process knows of no refusal.
+func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
+	start := monotime.Now()
+	rules := g.rules.Load()
+	overrides := rules.Overrides()
+	if overrides == nil && g.refusals.Empty(start) {
+		return nil
+	}
+	r := request()
+	asked := (*decide.Request)(&r)
+	ep, err := rules.Endpoint(asked.Endpoint)
+	if err != nil || asked.Check() != nil {
+		return nil
+	}
+	if r.Weight == 0 {
+		r.Weight = 1
+	}
+	var resolved decide.Resolved
+	rules.Resolve(&resolved, ep, asked, overrides)
+	d := &Decision{Endpoint: r.Endpoint, Subject: resolved.Client}
+	if overridden(overrides, d, asked) {
+		if d.Allowed {
+			return nil
+		}
+	} else if overrides.Lifts() || rules.HasTariffs() || ep.Dedup > 0 || !g.refusedAlone(d, ep, &resolved, &r, start) {
+		return nil
+	}
+	if len(g.hooks) > 0 {
+		shown := r.clone()
+		ctx = g.hooks.deciding(ctx, &shown)
+		g.report(ctx, Event{Request: r.clone(), Duration: monotime.Now().Since(start)}, d)
+	}
+	return d
+}
+
+// refusedAlone fills in a cached refusal by a block, or by a limit that counts one of the subjects alone.
+func (g *Guard) refusedAlone(d *Decision, ep *decide.Endpoint, w *decide.Resolved, r *Request, at monotime.Time) bool {
+	for _, s := range r.Subjects {
+		if g.fillFromCache(d, blockKey(s), ep, w, r, at) {
+			return true
+		}
+	}
+	if ep.Attempts || !g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
+		return false
+	}
+	for i := range d.Limits {
+		if l := &d.Limits[i]; l.Refuses() && !ep.CountsAlone(l.Endpoint, l.Name) {
+			return false
+		}
+	}
+	return d.Reason == ReasonLimit
+}
+
+// Block blocks a subject for all requests of the policy, in all processes, and never shortens a block. It returns within the policy's timeout. If Redis
+// does not answer, it returns the error, and the block holds in this process alone, for at most Options.CacheTTL.
+func (g *Guard) Block(ctx context.Context, subject string, d time.Duration, reason string) error {
+	if d <= 0 {
+		return nil
+	}
+	d = max(d, time.Millisecond)
+	now, left := monotime.Now(), d
+	if known, age, ok := g.refusals.Find(blockKey(subject), now); ok {
+		left = max(d, known.decision.RetryAfter-age)
+	}
+	g.refusals.Add(blockKey(subject), &refusal{decision: &Decision{Reason: ReasonBlocked, Refused: subject, RetryAfter: left}}, nil, now, left)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Policy().Timeout)
+	defer cancel()
+	_, err := g.blocks.Block(ctx, abuse.BlockParams{Subject: fcall.Subject(subject), Duration: d, Reason: reason})
+	if err != nil {
+		g.warn(noticeFallback, "block not shared", "subject", subject, "error", err)
+	}
+	return err
+}

@@ -1,8 +1,12 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,11 +39,8 @@ type held struct {
 	lost   chan struct{} // closed once some places are lost
 	lose   func()        // closes lost
 
-	leave func() // ends the call of an upstream; nil for other requests
-
 	counting  []*decide.Query // with counts that depend on the response
 	responded atomic.Bool
-	ticket    atomic.Pointer[ticket] // with Request.Refundable
 }
 
 // load returns what c holds, or nil.
@@ -63,9 +64,6 @@ func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
 	if q.Endpoint.Counting {
 		h := g.heldBy(d)
 		h.counting = append(h.counting, q)
-	}
-	if q.Request.Refundable && !k.Local {
-		g.heldBy(d).ticket.Store(&ticket{ID: fcall.NewToken(), Refunds: q.RefundAll()})
 	}
 	if q.Holder == "" {
 		return
@@ -114,9 +112,21 @@ type End struct {
 	Gone bool
 	// Used is what a reservation is settled as; a unit that is not given is settled as estimated. Defaults to the estimates.
 	Used *Amounts
+	// Unknown is why it is not known what was used, although the response could have told: then guard says so. Defaults to none.
+	Unknown Unknown
 	// Counts reports whether a limit counts the response. Defaults to each of them.
 	Counts func(*policy.Responses) bool
 }
+
+// Unknown is why it is not known what a call of an upstream has used, so that its estimate counts.
+type Unknown string
+
+// The reasons.
+const (
+	UnknownUnread   Unknown = "unread"   // the response was not read to its end
+	UnknownUntold   Unknown = "untold"   // the response does not tell
+	UnknownEncoding Unknown = "encoding" // the response has a Content-Encoding that cannot be read
+)
 
 // End ends all that the request holds, in the background and even if ctx has ended; Guard.Close waits for it. It releases places, settles the
 // reservation and refunds what does not count. What was settled or counted before stays as it is, but for a settlement that failed: End
@@ -128,9 +138,6 @@ func (c *Charge) End(ctx context.Context, e End) {
 	}
 	for _, l := range h.leases {
 		l.Release()
-	}
-	if h.leave != nil {
-		h.leave()
 	}
 	h.settleAtEnd(ctx, e)
 	h.respond(ctx, e.Counts)
@@ -159,7 +166,6 @@ func (h *held) respond(ctx context.Context, counts func(*policy.Responses) bool)
 		if skipped == 0 {
 			continue
 		}
-		h.ticket.Store(nil) // or Refund would refund them once more
 		refunds, client := q.RefundRows(skipped), h.guard.asker.Client
 		if q.Share.Local {
 			client = h.guard.local.Load()
@@ -268,3 +274,76 @@ func (g *Guard) startPlaces() {
 		}
 	}
 }
+
+// maxCalls is the most calls that a charge describes, more than a decision makes. Other text is rejected.
+const maxCalls = 64
+
+// A text is a Charge as another process reads it.
+type text struct {
+	Namespace    string
+	Endpoint     string
+	Duplicate    bool                 `json:",omitempty"`
+	Places       []decide.Places      `json:",omitempty"`
+	Reservations []decide.Reservation `json:",omitempty"`
+	Reserved     Amounts
+}
+
+// Text returns what c holds as text, for [Guard.Charge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
+// that the end of the request does not end it. It has no counts that depend on the response, and no places of failure mode local.
+func (c *Charge) Text() string {
+	h := c.load()
+	if h == nil {
+		return ""
+	}
+	t := text{
+		Namespace: h.guard.namespace(), Endpoint: h.endpoint, Reservations: h.reservations, Reserved: h.reserved, Duplicate: h.duplicate,
+	}
+	for _, l := range h.leases {
+		if !l.Local() {
+			t.Places = append(t.Places, l.Places)
+		}
+	}
+	if len(t.Reservations) == 0 && t.Places == nil {
+		return ""
+	}
+	encoded, err := json.Marshal(t)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(encoded)
+}
+
+// Charge returns the charge of a text. A text that is none, or is of another namespace, is an error that wraps fcall.ErrArgument.
+//
+// A text is not signed. Accept it only from programs that got it from Text.
+func (g *Guard) Charge(encoded string) (*Charge, error) {
+	invalid := &fcall.ArgumentError{
+		Function: "guard.charge", Name: "charge", Must: "be the text of a charge in namespace " + g.namespace(), Got: fmt.Sprintf("%.16q", encoded),
+	}
+	var t text
+	decoded, err := base64.RawURLEncoding.DecodeString(encoded)
+	strict := json.NewDecoder(bytes.NewReader(decoded))
+	strict.DisallowUnknownFields()
+	if err != nil || strict.Decode(&t) != nil || t.Namespace != g.namespace() || len(t.Places) > maxCalls || len(t.Reservations) > maxCalls ||
+		len(t.Reservations) == 0 && t.Places == nil || decide.CheckUnits("guard.charge", t.Reserved.Units) != nil || t.Reserved.Money < 0 {
+		return nil, invalid
+	}
+	h := &held{guard: g, endpoint: t.Endpoint, reservations: t.Reservations, reserved: t.Reserved, duplicate: t.Duplicate}
+	for i := range t.Reservations {
+		if !t.Reservations[i].Complete() {
+			return nil, invalid
+		}
+	}
+	for i := range t.Places {
+		if !t.Places[i].Complete() {
+			return nil, invalid
+		}
+		h.addPlaces(&g.places, t.Places[i], monotime.Now())
+	}
+	c := new(Charge)
+	c.held.Store(h)
+	return c, nil
+}
+
+// namespace is that of every policy of the guard.
+func (g *Guard) namespace() string { return g.asker.Client.Fcall().Namespace() }

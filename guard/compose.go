@@ -7,7 +7,7 @@ import (
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // compose builds the decision from the results. It skips calls without one.
@@ -93,8 +93,11 @@ func limitState(r *decide.Row, l *genguard.Limit, subject string) LimitState {
 		Name: r.Name, Endpoint: r.Endpoint, Subject: subject, Kind: r.Kind,
 		Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: l.Global, Shadow: l.Shadow,
 	}
-	if r.Kind == policy.Concurrency {
+	switch r.Kind {
+	case policy.Concurrency:
 		s.Window, s.Lease = 0, l.Window
+	case policy.Quota:
+		s.Window = l.Next.Sub(l.Start)
 	}
 	return s
 }
@@ -130,7 +133,7 @@ func budgetState(ep *decide.Endpoint, w *decide.Resolved, i int, b *genguard.Bud
 // refusingAccount returns the subject of the account that refuses, or "" if it is that of all requests.
 func refusingAccount(q *decide.Query, c *decide.Call) string {
 	for i := range c.Budgets.Rows.All() {
-		if subject := q.BudgetSubjects[i]; c.Budgets.Rows.Rank(i)+1 == int(c.Result.Refused) && !strings.HasPrefix(subject, wire.GlobalPrefix) {
+		if subject := q.BudgetSubjects[i]; c.Budgets.Rows.Rank(i)+1 == int(c.Result.Refused) && !strings.HasPrefix(subject, agreed.GlobalPrefix) {
 			return subject
 		}
 	}
@@ -189,7 +192,7 @@ func (d *Decision) adjustPlaceWait() {
 	for i := range d.Limits {
 		l := &d.Limits[i]
 		switch {
-		case !refuses(l):
+		case !l.Refuses():
 		case l.Kind == policy.Concurrency:
 			places = max(places, l.RetryAfter)
 		default:
@@ -207,7 +210,7 @@ func (d *Decision) adjustPlaceWait() {
 // needsPlace reports whether a limit of kind concurrency refuses. Such a refusal is not cached.
 func (d *Decision) needsPlace() bool {
 	for i := range d.Limits {
-		if l := &d.Limits[i]; l.Kind == policy.Concurrency && refuses(l) {
+		if l := &d.Limits[i]; l.Kind == policy.Concurrency && l.Refuses() {
 			return true
 		}
 	}

@@ -85,27 +85,26 @@ func TestDecide_localShareIsEvenIfProcessesAreKnown(t *testing.T) {
 	}
 }
 
-// Requests that timed out still count as in flight.
 func TestDecide_appliesFailureModesAboveMaxInFlight(t *testing.T) {
 	t.Parallel()
 	rdb, _ := inProcess(t)
 	load(t, rdb)
-	late := slow{make(chan struct{})}
+	late := underway{slow{make(chan struct{})}, make(chan struct{}, 2)}
 	rdb.AddHook(late)
 	p := chat(contracts()["open"])
-	p.Timeout = 2 * time.Second // each call is sent within it, also on a busy machine
-	g := newGuard(t, rdb, p, guard.Options{MaxInFlight: 2, BreakAfter: 1000})
+	p.Timeout = 10 * time.Second // none ends before the third
+	g := newGuard(t, rdb, p, guard.Options{MaxInFlight: 2, NoOverrides: true})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	var all sync.WaitGroup
-	for range 2 { // with the reads of overrides still few enough that each call is sent at once
+	for range 2 {
 		all.Go(func() { decide(t, g, r) })
+		<-late.sent
 	}
-	all.Wait() // they timed out, and their calls are unanswered
 	if d := decide(t, g, r); !errors.Is(d.Cause, guard.ErrBusy) || d.Fallback != guard.FallbackOpen {
 		t.Errorf("the third: %+v", d)
 	}
 	close(late.gate)
-	guard.WaitBackground(g)
+	all.Wait()
 	if d := decide(t, g, r); d.Fallback != guard.FallbackNone {
 		t.Errorf("once they are answered: %+v", d)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -21,7 +22,7 @@ func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
 
 func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decision, error) {
 	var err error
-	if len(g.hooks) == 0 && g.shadow == nil {
+	if len(g.hooks) == 0 {
 		_, err = g.decide(ctx, d, &r, monotime.Now())
 	} else {
 		err = g.decideWithHooks(ctx, d, r)
@@ -49,18 +50,12 @@ func (g *Guard) decideWithHooks(ctx context.Context, d *Decision, r Request) err
 	return err
 }
 
-// report passes copies of a decision, nil after an error, to hooks and to the second policy.
+// report passes a copy of a decision, nil after an error, to hooks.
 func (g *Guard) report(ctx context.Context, e Event, d *Decision) {
 	if d != nil {
 		e.Decision = d.Clone()
 	}
 	g.hooks.decided(ctx, e)
-	if g.shadow != nil && !errors.Is(e.Err, ErrEndpoint) {
-		if d != nil {
-			e.Decision = d.Clone() // hooks may have kept the first copy
-		}
-		g.shadow.enqueue(ctx, e)
-	}
 }
 
 // A redisCall is the call that a decision made. It is zero if guard did not call Redis.
@@ -74,7 +69,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	g.overrides.Start()
 	rules := g.rules.Load().ForSubjects(r.Subjects)
 	request := (*decide.Request)(r)
-	ep, err := rules.EndpointFor(request)
+	ep, err := rules.Endpoint(r.Endpoint)
 	if err != nil {
 		return redisCall{}, err
 	}
@@ -112,17 +107,23 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 		return redisCall{}, err
 	}
 	wait := decide.WaitOf(ctx, rules.Policy.Timeout, r.Timeout)
-	if ep.Prefetched != 0 && r.Weight == 1 && !ep.Attempts && !r.Refundable {
+	if ep.Prefetched != 0 && r.Weight == 1 && !ep.Attempts {
 		return g.decidePrefetched(ctx, d, ep, &resolved, r, wait, start)
 	}
-	q := new(decide.Query)
+	q := queries.Get().(*decide.Query)
 	q.Build(ep, request, &resolved, g.split.Load())
 	call, err := g.ask(ctx, d, q, wait)
 	if err == nil {
 		g.cacheOutcome(ep, &resolved, r, d, start)
 	}
+	if err == nil && d.Allowed && d.Charge == nil && d.Fallback == FallbackNone {
+		queries.Put(q) // any other goes on being used: by a charge, a refund or a call that is late
+	}
 	return call, err
 }
+
+// queries are for reuse: each has 2 kB.
+var queries = sync.Pool{New: func() any { return new(decide.Query) }}
 
 // overridden reports whether an override decides the request, and fills in the decision.
 func overridden(o *decide.Overrides, d *Decision, r *decide.Request) bool {
@@ -202,7 +203,7 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
 			reserved := Amounts{q.Estimate(), q.ReservedUnits()}
-			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none()) }) // Hooks.Settled reports the error
+			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none(), "") }) // Hooks.Settled reports the error
 		}
 	}
 }

@@ -112,6 +112,9 @@ type LimitState struct {
 	ResetAfter time.Duration
 }
 
+// Refuses reports whether the limit refuses the request, which a shadow limit never does.
+func (l *LimitState) Refuses() bool { return !l.Allowed && !l.Shadow }
+
 // A BudgetState is the state of one budget after the decision. Its amounts are millionths, also of a unit: 40000 tokens are 40000000000.
 type BudgetState struct {
 	Name    string

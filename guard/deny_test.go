@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,48 +153,6 @@ func TestDecide_cachedRefusalAllocatesOnce(t *testing.T) {
 		allowed = allowed || err != nil || d.Allowed || !d.Cached
 	}); n > 1 || allowed {
 		t.Errorf("%v allocations, want one; not cached: %v", n, allowed)
-	}
-}
-
-func BenchmarkDecide_cached(b *testing.B) {
-	benchmarkCached(b, 1)
-}
-
-func BenchmarkDecide_cachedOf10000(b *testing.B) {
-	benchmarkCached(b, 10_000)
-}
-
-func benchmarkCached(b *testing.B, subjects int) {
-	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{CacheTTL: time.Hour})
-	if err != nil {
-		b.Fatal(err)
-	}
-	names := make([]string, subjects)
-	for i := range names {
-		names[i] = "ip=192.0.2." + strconv.Itoa(i)
-	}
-	guard.Refuse(g, "chat", time.Hour, names...)
-	for i := 0; b.Loop(); i++ {
-		d, err := g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{names[i%subjects]}})
-		if err != nil || d.Allowed {
-			b.Fatal("allowed, or:", err)
-		}
-	}
-}
-
-// BenchmarkDecide_withoutRedis is a decision while the breaker is open.
-func BenchmarkDecide_withoutRedis(b *testing.B) {
-	for contract, limit := range contracts() {
-		b.Run(contract, func(b *testing.B) {
-			g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1, MaxRetries: -1}), chat(limit), guard.Options{BreakAfter: 1, BreakFor: time.Hour})
-			if err != nil {
-				b.Fatal(err)
-			}
-			_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}})
-			for b.Loop() {
-				_, _ = g.Decide(b.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=192.0.2.1"}})
-			}
-		})
 	}
 }
 

@@ -163,33 +163,3 @@ endpoints:
 	// minute counts ip=203.0.113.7: 10 in 1m0s
 	// all counts global/chat/all: 1000 in 1s
 }
-
-// A shadow policy decides the same requests, in its own namespace, and refuses none.
-func ExampleGuard_ShadowReport() {
-	const form = `
-version: 1
-namespace: %s
-timeout: 10s
-endpoints:
-  - name: chat
-    limits:
-      - {name: minute, by: ip, limit: %d, window: 1m}
-`
-	live, stricter := examplePolicy(fmt.Sprintf(form, "live", 3)), examplePolicy(fmt.Sprintf(form, "stricter", 1))
-	g, err := guard.New(exampleRedis(), live, guard.Options{Shadow: &guard.Shadow{Policy: stricter}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for range 3 {
-		if _, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	_ = g.Close() // waits for the shadow
-	for _, o := range g.ShadowReport().Outcomes {
-		fmt.Println(o.Count, o.Endpoint, "live:", o.Live, "shadow:", o.Shadow)
-	}
-	// Output:
-	// 2 chat live: allowed shadow: limit
-	// 1 chat live: allowed shadow: allowed
-}

@@ -9,8 +9,6 @@ import (
 type Explanation struct {
 	// Exempt reports whether the policy exempts what a middleware was asked, so that guard is not asked; then the rest is empty.
 	Exempt bool
-	// Preflight reports whether it is a preflight, which the middleware answers by the policy's cors; then the rest is empty.
-	Preflight bool
 	// Request is what guard is asked. Its Endpoint is "" if no endpoint of the policy matches what a middleware was asked; then the rest is empty.
 	Request Request
 	// Subject is the request's client by the policy.
@@ -43,7 +41,7 @@ type Explanation struct {
 func (g *Guard) Explain(r Request) (*Explanation, error) {
 	all, request := g.rules.Load(), (*decide.Request)(&r)
 	rules := all.ForSubjects(r.Subjects)
-	ep, err := rules.EndpointFor(request)
+	ep, err := rules.Endpoint(r.Endpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 // Refuse caches refusals of subjects.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
 	rules := g.rules.Load()
-	ep, err := rules.EndpointFor(&decide.Request{Endpoint: endpoint})
+	ep, err := rules.Endpoint(endpoint)
 	if err != nil {
 		panic(err)
 	}

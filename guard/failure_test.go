@@ -3,13 +3,17 @@ package guard_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"math"
 	"net"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,6 +23,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // closedPort returns an address where nothing listens. A free port could become that of another test's server.
@@ -223,7 +228,7 @@ func load(t *testing.T, rdb redis.UniversalClient) {
 
 func TestDecide_unreadableStateIsAnError(t *testing.T) {
 	rdb, _ := inProcess(t)
-	if err := rdb.RPush(t.Context(), "guard:{ip=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
+	if err := rdb.RPush(t.Context(), "guard:{ip=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
 		t.Fatal(err)
 	}
 	g := newGuard(t, rdb, chat(contracts()["open"]), guard.Options{})
@@ -259,25 +264,231 @@ func TestDecide_missingChallengeIsRefusedWithoutRedis(t *testing.T) {
 	}
 }
 
-// A server that has FCALL and refuses FUNCTION runs the same Lua as scripts.
-func TestDecide_serverWithoutLoads(t *testing.T) {
-	member := engines.OnPath(t).Start(t, "--rename-command", "FUNCTION", "")
-	for name, o := range map[string]guard.Options{"auto-load": {}, "no auto-load": {NoAutoLoad: true}} {
-		for _, split := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/split %v", name, split), func(t *testing.T) {
-				rdb := redis.UniversalClient(client(t, member.Addr))
-				if split {
-					rdb = manySlots{rdb.(*redis.Client)}
+// alone returns a guard that decides everything by failure mode local, with little memory.
+func alone(t *testing.T, p *policy.Policy, bytes int64) *guard.Guard {
+	t.Helper()
+	o := guard.Options{BreakAfter: 1, BreakFor: time.Hour, LocalBytes: bytes}
+	g := newGuard(t, client(t, closedPort(t)), p, o.WithLocalClock(embedded.NewManualClock(moment)))
+	t.Cleanup(func() { ended = append(ended, weak.Make(g)) })
+	return g
+}
+
+// ended are the guards that earlier tests had alone.
+var ended []weak.Pointer[guard.Guard]
+
+func localPolicies() map[string]*policy.Policy {
+	limit := func(kind policy.Kind) *policy.Policy {
+		return chat(policy.Limit{Name: "hour", Kind: kind, Limit: 12, Window: time.Hour, OnFailure: policy.Local, Share: 0.25})
+	}
+	all := map[string]*policy.Policy{}
+	for _, kind := range []policy.Kind{policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow, policy.GCRA} {
+		all[string(kind)] = limit(kind)
+	}
+	money := budgeted()
+	money.Cost.OnFailure = policy.Local
+	all["budget"] = money
+	abuse := limit(policy.GCRA)
+	abuse.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 5, Window: time.Hour, Block: time.Hour}}, OnFailure: policy.Local}
+	abuse.Endpoints[0].Abuse = policy.CountAll
+	all["attempts"] = abuse
+	return all
+}
+
+func TestDecide_localEvictsTheLeastRecentlyUsed(t *testing.T) {
+	for name, p := range localPolicies() {
+		t.Run(name, func(t *testing.T) {
+			g := alone(t, p, 512<<10)
+			ask := func(subject string) *guard.Decision {
+				return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{subject}})
+			}
+			for i := range 4000 {
+				if d := ask("ip=" + strconv.Itoa(i)); !d.Allowed {
+					t.Fatalf("subject %d at its first request: %+v", i, d)
 				}
-				p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Hour, OnFailure: policy.Closed})
-				p.Limits = byAll(policy.Limit{Name: "all", Limit: 100, Window: time.Hour, OnFailure: policy.Closed})
-				g := newGuard(t, rdb, p, o)
-				for i, want := range []bool{true, true, false} {
-					if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + t.Name()}}); d.Allowed != want {
-						t.Errorf("request %d: allowed %v, want %v", i+1, d.Allowed, want)
+				if i%100 == 0 {
+					if d := ask("ip=ada"); d.Allowed != (i/100 < taken(name)) {
+						t.Fatalf("a subject that is used again and again, at its request %d: %+v", i/100+1, d)
 					}
 				}
+			}
+			if d := ask("ip=0"); !d.Allowed || left(d) != left(ask("ip=fresh")) {
+				t.Errorf("an evicted subject: %+v", d)
+			}
+		})
+	}
+}
+
+// taken returns how often a subject may pass.
+func taken(name string) int {
+	switch name {
+	case "budget":
+		return 2 // 0.10 of a quarter of 1.00
+	}
+	return 3
+}
+
+func left(d *guard.Decision) int64 {
+	if len(d.Budgets) > 0 {
+		return int64(d.Budgets[0].Remaining)
+	}
+	return d.Limits[0].Remaining
+}
+
+// TestDecide_localStaysWithinLocalBytes measures the live heap. The engine itself takes 3 MiB, less where it shares its compiled library
+// with the engine of an earlier guard, and then the subjects may take less than their bound: 3/4 of it at least.
+func TestDecide_localStaysWithinLocalBytes(t *testing.T) {
+	onpath.Full(t)
+	const bytes, engine = 6 << 20, 3 << 20
+	for name, p := range localPolicies() {
+		var full int64
+		t.Run(name, func(t *testing.T) {
+			g := alone(t, p, bytes)
+			for i := range 25_000 {
+				decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=2001:db8::" + strconv.Itoa(i)}})
+			}
+			full = heap(t)
+			runtime.KeepAlive(g)
+		})
+		// Not compared with the heap before, where much of the tests before this one may be left.
+		if took := full - heap(t); took > bytes+engine || took < bytes*3/4 {
+			t.Errorf("%s: %d KiB of heap with %d KiB for subjects", name, took>>10, bytes>>10)
+		}
+	}
+}
+
+// heap returns the live bytes, once the guards of earlier tests are freed and the bytes shrink no more.
+func heap(t *testing.T) int64 {
+	t.Helper()
+	start := time.Now()
+	for freed := func(g weak.Pointer[guard.Guard]) bool { return g.Value() == nil }; len(ended) > 0; ended = slices.DeleteFunc(ended, freed) {
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("%d guards are still in memory", len(ended))
+		}
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+	least, same := int64(math.MaxInt64), 0
+	for same < 5 {
+		runtime.GC()
+		runtime.GC() // frees pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		same++
+		if live := int64(m.HeapAlloc); live < least-64<<10 {
+			least, same = live, 0
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return least
+}
+
+// impatient are the ways in which a client stops waiting before Redis has answered.
+var impatient = []struct {
+	name string
+	end  func(context.Context, *guard.Request) (context.Context, context.CancelFunc)
+}{
+	{"its own timeout, as Envoy's", func(ctx context.Context, r *guard.Request) (context.Context, context.CancelFunc) {
+		r.Timeout = time.Microsecond
+		return ctx, func() {}
+	}},
+	{"its own deadline", func(ctx context.Context, _ *guard.Request) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, time.Millisecond)
+	}},
+	{"its disconnect", func(ctx context.Context, _ *guard.Request) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Millisecond, cancel)
+		return ctx, cancel
+	}},
+}
+
+// What a client does to its own requests opens the circuit breaker for nobody else.
+func TestDecide_impatientClientOpensNoBreaker(t *testing.T) {
+	limits := map[string]func(*policy.Policy){
+		"a limit": func(*policy.Policy) {},
+		"a prefetched limit": func(p *policy.Policy) {
+			p.Endpoints[0].Limits = nil
+			p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.FixedWindow, Limit: 1e6, Window: time.Minute, Prefetch: &policy.Prefetch{Most: 2, For: time.Millisecond}})
+		},
+	}
+	for limit, change := range limits {
+		for _, client := range impatient {
+			t.Run(limit+"/"+client.name, func(t *testing.T) {
+				eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+					var opened atomic.Bool
+					load(t, rdb)
+					rdb.AddHook(pausing(5 * time.Millisecond))
+					p := chat(policy.Limit{Name: "minute", Limit: 1e6, Window: time.Minute, OnFailure: policy.Open})
+					change(p)
+					g := newGuard(t, rdb, p, guard.Options{BreakAfter: 1, CacheSize: -1, Hooks: []guard.Hooks{{
+						Breaker: func(_ string, open bool) { opened.Store(opened.Load() || open) },
+					}}})
+					for range 20 {
+						r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=mallory"}}
+						ctx, cancel := client.end(t.Context(), &r)
+						if _, err := g.Decide(ctx, r); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+							t.Fatal(err)
+						}
+						cancel()
+					}
+					if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Fallback != guard.FallbackNone {
+						t.Errorf("another client: %s, %v", d.Fallback, d.Cause)
+					}
+					guard.WaitBackground(g)
+					if opened.Load() {
+						t.Error("the breaker opened")
+					}
+				})
 			})
 		}
+	}
+}
+
+// pausing delays the answer to each call.
+type pausing time.Duration
+
+func (p pausing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p pausing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if hasCall(cmd) {
+			time.Sleep(time.Duration(p))
+		}
+		return err
+	}
+}
+
+func (p pausing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if hasCall(cmds...) {
+			time.Sleep(time.Duration(p))
+		}
+		return err
+	}
+}
+
+// A Redis that answers nobody opens it, even if no client waits as long as the policy says.
+func TestDecide_silentServerOpensTheBreakerForImpatientClients(t *testing.T) {
+	for _, client := range impatient {
+		t.Run(client.name, func(t *testing.T) {
+			rdb := redis.NewClient(&redis.Options{Addr: silentServer(t), ReadTimeout: 20 * time.Millisecond, MaxRetries: -1})
+			t.Cleanup(func() { _ = rdb.Close() })
+			p := chat(contracts()["open"])
+			p.Timeout = 15 * time.Millisecond
+			g := newGuard(t, rdb, p, guard.Options{BreakFor: time.Hour})
+			for deadline := time.Now().Add(20 * time.Second); ; {
+				r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+				ctx, cancel := client.end(t.Context(), &r)
+				d, err := g.Decide(ctx, r)
+				cancel()
+				if err == nil && errors.Is(d.Cause, guard.ErrBreaker) {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the breaker stays closed")
+				}
+			}
+		})
 	}
 }

@@ -1,12 +1,12 @@
 package guard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +37,7 @@ type Options struct {
 	BreakAfter int
 	// BreakFor is how long a circuit breaker stays open before a trial call. Defaults to 1 s.
 	BreakFor time.Duration
-	// MaxInFlight is the most requests with a call to Redis that is under way, including requests that no longer wait for it. Failure modes
-	// decide any further request at once. Defaults to 4096.
+	// MaxInFlight is the most requests that wait for Redis. Failure modes decide any further request at once. Defaults to 4096.
 	MaxInFlight int
 	// MaxWaiting is the most requests that block in Guard.Wait at once. Wait returns the refusal of any further request. One subject gets
 	// a place only while it has fewer than are free: at most half of them. Defaults to 1024.
@@ -50,8 +49,6 @@ type Options struct {
 	LocalBytes int64
 	// NoSharing gives each call its own round trip; see fcall.Options. Defaults to false.
 	NoSharing bool
-	// Channel selects the release channel of the libraries; see fcall.Options. Defaults to no channel.
-	Channel string
 	// NoAutoLoad keeps guard from loading missing libraries; see fcall.Options. Defaults to false.
 	NoAutoLoad bool
 	// NoOverrides ignores overrides that operators set at run time (rlfunc override). Guard otherwise polls Redis for them in one
@@ -63,11 +60,8 @@ type Options struct {
 	// Hooks observe decisions, failures and reloads. Without hooks, guard logs failures, breaker changes and policies to slog's
 	// default logger, each at most once a second. Defaults to none.
 	Hooks []Hooks
-	// Shadow evaluates a second policy beside the live one, without refusing any request. Defaults to none.
-	Shadow *Shadow
 
-	localClock  embedded.Clock
-	overridesOf string // namespace of the overrides; "" for the policy's namespace
+	localClock embedded.Clock
 }
 
 // A Guard decides whether requests may pass. It is safe for concurrent use.
@@ -81,15 +75,13 @@ type Guard struct {
 	local       atomic.Pointer[genguard.Client] // nil until a policy needs it
 	localPlaces decide.Keeper                   // in the local engine
 	blocks      *abuse.Client
-	refusals    *refusals.Cache[*Decision]
+	refusals    *refusals.Cache[*refusal]
 	waiting     waiters
-	accounts    accounts
 	places      decide.Keeper // in Redis
 	overrides   override.Watch
 	hooks       hooks
 	clock       func() time.Time // finds the periods of quotas
 	log         logger
-	shadow      *shadowRunner
 	work        sync.WaitGroup // background work that Close waits for
 	reload      sync.Mutex
 	checks      []func(*policy.Policy) error // guarded by reload
@@ -99,7 +91,7 @@ type Guard struct {
 
 // New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
 //
-// rdb is a *redis.Client, *redis.ClusterClient or *redis.Ring, or an adapter of fcall/adapter. With an *embedded.Server, all work is done before a
+// rdb is a *redis.Client or *redis.ClusterClient, or an adapter of fcall/adapter. With an *embedded.Server, all work is done before a
 // method returns, and periods of quotas follow the server's clock.
 func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 	if rdb == nil || p == nil {
@@ -114,7 +106,7 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	clients := fcall.Options{Namespace: complete.Namespace, Channel: o.Channel, NoAutoLoad: o.NoAutoLoad, NoSharing: o.NoSharing}
+	clients := fcall.Options{Namespace: complete.Namespace, NoAutoLoad: o.NoAutoLoad, NoSharing: o.NoSharing}
 	client, err := genguard.New(rdb, clients)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
@@ -123,7 +115,6 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	if !o.NoOverrides {
-		clients.Namespace = cmp.Or(o.overridesOf, complete.Namespace)
 		if err := g.overrides.Follow(rdb, clients, o.CacheTTL/2); err != nil {
 			return nil, fmt.Errorf("new guard: %w", err)
 		}
@@ -137,17 +128,27 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 	g.split.Store(splits(rdb))
 	g.asker.Breakers = decide.Breakers{MinLost: o.BreakAfter, OpenFor: o.BreakFor, OnChange: g.breakerChanged}
 	if o.CacheSize > 0 {
-		g.refusals = refusals.New[*Decision](o.CacheSize, o.CacheTTL)
+		g.refusals = refusals.New[*refusal](o.CacheSize, o.CacheTTL)
 	}
 	if err := g.install(complete); err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	if o.Shadow != nil {
-		if g.shadow, err = newShadowRunner(g, o.Shadow); err != nil {
-			return nil, fmt.Errorf("new guard: shadow: %w", err)
-		}
+	if !endsAtDeadlines(rdb) {
+		g.warn(noticeClient, "set ContextTimeoutEnabled in go-redis' options: without it each call is handed to another goroutine, which takes a lone request "+
+			"20 to 40 us, and a call that Redis does not answer goes on after its request")
 	}
 	return g, nil
+}
+
+// endsAtDeadlines reports whether the client ends a command at its context's deadline, as far as that can be known.
+func endsAtDeadlines(rdb fcall.Caller) bool {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		return c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		return c.Options().ContextTimeoutEnabled
+	}
+	return true
 }
 
 // splits reports whether keys may be on several servers.
@@ -188,6 +189,9 @@ func (g *Guard) breakerChanged(node string, open bool) {
 		g.notify(slog.LevelInfo, noticeBreaker, "circuit breaker closed", "node", node)
 	}
 }
+
+// Options returns the options with their defaults filled in.
+func (g *Guard) Options() Options { return g.options }
 
 // Policy returns the current policy with its defaults filled in.
 func (g *Guard) Policy() *policy.Policy { return g.rules.Load().Policy }
@@ -293,14 +297,23 @@ func (g *Guard) Watch(ctx context.Context, path string) {
 }
 
 // background runs work outside of the request. Close waits for it.
-func (g *Guard) background(work func()) { g.work.Go(work) }
+func (g *Guard) background(work func()) { g.work.Go(g.surviving(work)) }
+
+// surviving returns work that logs a panic: in a goroutine of its own, one request's would end the process.
+func (g *Guard) surviving(work func()) func() {
+	return func() {
+		defer func() {
+			if p := recover(); p != nil {
+				slog.Error("guard: panic", "panic", p, "stack", string(debug.Stack()))
+			}
+		}()
+		work()
+	}
+}
 
 // Close waits for calls that are in flight, refunds unused tokens and stops the goroutines of guard and its middleware. Places that requests still have stay until
 // their leases end. Requests that wait go on: end their contexts first. It does not close the Redis client.
 func (g *Guard) Close() error {
-	if g.shadow != nil {
-		g.shadow.close()
-	}
 	g.overrides.Close()
 	g.rules.Load().CloseBatches()
 	g.places.Close()

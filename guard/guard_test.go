@@ -3,7 +3,10 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +18,9 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
@@ -301,5 +306,312 @@ func TestSetPolicy_keepsThePolicyIfACheckFails(t *testing.T) {
 	p.Endpoints = p.Endpoints[:1]
 	if err := g.SetPolicy(p); err != nil || g.Policy() == had {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestDecide_reportsTheCauseOfAFallback(t *testing.T) {
+	for _, contract := range []policy.OnFailure{policy.Open, policy.Closed} {
+		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute, OnFailure: contract})
+		p.Timeout = 20 * time.Millisecond
+		g := newGuard(t, client(t, silentServer(t)), p, guard.Options{BreakAfter: 2, BreakFor: time.Hour})
+		for i, want := range []error{guard.ErrTimeout, guard.ErrTimeout, guard.ErrBreaker} {
+			d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+			if contract == policy.Open && err == nil {
+				err = d.Cause
+			}
+			if !errors.Is(err, want) {
+				t.Errorf("%s: decision %d: the cause is %v, want %v", contract, i+1, err, want)
+			}
+		}
+	}
+}
+
+// An address that claims another device with each request makes no more keys than its own limit admits, and one for itself: a request that is
+// refused writes nothing. docs/security.md#attacks has the bytes of a run.
+func TestDecide_anAddressMakesOnlyAsManyKeysAsItsLimitAdmits(t *testing.T) {
+	const admits, requests, addresses = 60, 100, 100
+	for _, kind := range []policy.Kind{policy.GCRA, policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			rdb := redis.NewClient(&redis.Options{Addr: engines.OnPath(t).Start(t).Addr})
+			defer rdb.Close()
+			p := chat(
+				policy.Limit{Name: "address", By: policy.By{policy.ByIP}, Kind: kind, Limit: admits, Window: time.Hour},
+				policy.Limit{Name: "device", By: policy.By{"device"}, Kind: kind, Limit: 10, Window: time.Hour},
+			)
+			p.Identities = map[string]policy.Identity{"device": {Header: "X-Device", Claimed: true}}
+			g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+			load(t, rdb)
+			if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			before := used(t, rdb)
+			for a := range addresses {
+				for i := range requests {
+					decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{fmt.Sprintf("ip=203.0.113.%d", a), fmt.Sprintf("device=%d-%d", a, i)}})
+				}
+			}
+			keys, err := rdb.DBSize(t.Context()).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if keys != addresses*(admits+1) {
+				t.Errorf("%d keys of %d addresses, want %d of each", keys, addresses, admits+1)
+			}
+			t.Logf("%d bytes a key", (used(t, rdb)-before)/keys)
+		})
+	}
+}
+
+// used is the memory that a server uses for its data.
+func used(t *testing.T, rdb *redis.Client) int64 {
+	t.Helper()
+	info, err := rdb.Info(t.Context(), "memory").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "used_memory:")
+	line, _, _ := strings.Cut(rest, "\r")
+	n, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Tokens of a language model: two million per minute, and the largest limit for a month.
+func TestDecide_countsLargeWeightsExactly(t *testing.T) {
+	const most = 1_000_000_000_000
+	rdb, _ := inProcess(t)
+	p := chat(
+		policy.Limit{Name: "tokens", Kind: policy.GCRA, Limit: 2_000_000, Window: time.Minute},
+		policy.Limit{Name: "month", Kind: policy.FixedWindow, Limit: most, Window: 30 * 24 * time.Hour},
+	)
+	g := newGuard(t, rdb, p, guard.Options{})
+	request := func(weight int64) guard.Request {
+		return guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: weight}
+	}
+	d, err := g.Decide(t.Context(), request(1_500_000))
+	if err != nil || !d.Allowed || d.Limits[0].Remaining != 500_000 || d.Limits[1].Remaining != most-1_500_000 {
+		t.Errorf("1,500,000 tokens: %+v, %v", d, err)
+	}
+	d, err = g.Decide(t.Context(), request(500_001))
+	if err != nil || d.Allowed || d.RetryAfter != time.Millisecond {
+		t.Errorf("one more than is left: %+v, %v", d, err)
+	}
+	d, err = g.Decide(t.Context(), request(500_000))
+	if err != nil || !d.Allowed {
+		t.Errorf("what is left: %+v, %v", d, err)
+	}
+	if _, err := g.Decide(t.Context(), request(most+1)); !errors.Is(err, fcall.ErrArgument) {
+		t.Errorf("a weight above 10^12: %v", err)
+	}
+
+	p.Share = 0.5
+	d, err = alone(t, p, 1<<20).Decide(t.Context(), request(600_000))
+	if err != nil || !d.Allowed || d.Limits[0].Remaining != 400_000 || d.Limits[1].Remaining != most/2-600_000 {
+		t.Errorf("a process alone has half: %+v, %v", d, err)
+	}
+}
+
+var monthly = policy.Limit{Name: "month", Kind: policy.Quota, Limit: 2, Every: policy.Month, Zone: "Europe/Berlin"}
+
+var asAda = guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+
+func TestDecide_quotaByTheCalendar(t *testing.T) {
+	rdb, clock := inProcess(t)
+	o := guard.Options{CacheSize: -1}.WithLocalClock(clock)
+	g := newGuard(t, rdb, chat(monthly), o)
+	april := time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC)
+	state := guard.LimitState{
+		Name: "month", Endpoint: "chat", Subject: "ip=ada", Kind: policy.Quota, Limit: 2, Window: 31*24*time.Hour - time.Hour,
+		Allowed: true, Remaining: 1, ResetAfter: april.Sub(moment),
+	}
+	check := func(name string, want guard.LimitState) {
+		t.Helper()
+		if diff := cmp.Diff([]guard.LimitState{want}, decide(t, g, asAda).Limits); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	check("the first in March, which is an hour short in Berlin", state)
+	state.Remaining = 0
+	check("the second", state)
+	state.Allowed, state.RetryAfter = false, state.ResetAfter
+	check("the third", state)
+	clock.Set(april.Add(-time.Microsecond))
+	state.ResetAfter, state.RetryAfter = time.Microsecond, time.Microsecond
+	check("a microsecond before April", state)
+	clock.Set(april)
+	state.Allowed, state.Remaining, state.RetryAfter = true, 1, 0
+	state.Window, state.ResetAfter = 30*24*time.Hour, 30*24*time.Hour
+	check("in April", state)
+}
+
+// The clock of this process is wrong, and Redis decides.
+func TestDecide_quotaWithAWrongClock(t *testing.T) {
+	rdb, clock := inProcess(t)
+	hourly := policy.Limit{Name: "hour", Kind: policy.Quota, Limit: 2, Every: policy.Hour, OnFailure: policy.Closed}
+	guards := map[string]*guard.Guard{}
+	for name, off := range map[string]time.Duration{"right": 0, "ahead": time.Hour, "behind": -time.Hour, "far behind": -3 * time.Hour} {
+		guards[name] = newGuard(t, rdb, chat(hourly), guard.Options{CacheSize: -1}.WithLocalClock(embedded.NewManualClock(moment.Add(off))))
+	}
+	clock.Set(moment.Add(20 * time.Minute))
+	for _, name := range []string{"ahead", "behind"} {
+		if d := decide(t, guards[name], asAda); !d.Allowed || d.Limits[0].ResetAfter != 40*time.Minute {
+			t.Errorf("by a clock that is an hour %s: %+v", name, d)
+		}
+	}
+	for _, name := range []string{"right", "ahead", "behind"} {
+		if d := decide(t, guards[name], asAda); d.Allowed || d.RetryAfter != 40*time.Minute {
+			t.Errorf("a full hour, by the clock that is %s: %+v", name, d)
+		}
+	}
+	_, err := guards["far behind"].Decide(t.Context(), asAda)
+	if !errors.Is(err, guard.ErrUnavailable) || !strings.Contains(err.Error(), "after must be after the server's time") {
+		t.Errorf("by a clock that is three hours behind: %v", err)
+	}
+}
+
+// Redis cannot decide a quota for a clock that is wrong by more than a period, so the failure mode does. The breaker stays closed.
+func TestDecide_quotaWithAClockThatIsFarOff(t *testing.T) {
+	rdb, _ := inProcess(t)
+	for _, off := range []time.Duration{3 * time.Hour, -3 * time.Hour} {
+		for mode, want := range map[policy.OnFailure]guard.Fallback{policy.Open: guard.FallbackOpen, policy.Local: guard.FallbackLocal} {
+			hourly := policy.Limit{Name: "hour", Kind: policy.Quota, Limit: 8, Every: policy.Hour, OnFailure: mode}
+			g := newGuard(t, rdb, chat(hourly), guard.Options{CacheSize: -1, BreakAfter: 1}.WithLocalClock(embedded.NewManualClock(moment.Add(off))))
+			for i := range 4 {
+				d := decide(t, g, asAda)
+				if d.Fallback != want || !errors.Is(d.Cause, fcall.ErrArgument) || d.Allowed != (mode == policy.Open || i < 2) /* a quarter of 8 */ {
+					t.Errorf("%s, clock off by %s, request %d: %+v", mode, off, i+1, d)
+				}
+			}
+		}
+	}
+}
+
+func TestDecide_quotaInThisProcess(t *testing.T) {
+	clock := embedded.NewManualClock(moment)
+	limit := monthly
+	limit.OnFailure, limit.Share = policy.Local, 0.5
+	g := newGuard(t, client(t, closedPort(t)), chat(limit), guard.Options{BreakAfter: 1, BreakFor: time.Hour, CacheSize: -1}.WithLocalClock(clock))
+	if d := decide(t, g, asAda); !d.Allowed {
+		t.Errorf("the first: %+v", d)
+	}
+	end := time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC).Sub(moment)
+	if d := decide(t, g, asAda); d.Allowed || d.RetryAfter != end {
+		t.Errorf("the second of half of 2: %+v", d)
+	}
+	clock.Advance(end)
+	if d := decide(t, g, asAda); !d.Allowed {
+		t.Errorf("the first in April: %+v", d)
+	}
+}
+
+func TestDecide_quotaHeadersSayWhenThePeriodEnds(t *testing.T) {
+	rdb, clock := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "day", Kind: policy.Quota, Limit: 2, Every: policy.Day}), guard.Options{}.WithLocalClock(clock))
+	limits, policies := web.RateLimit(decide(t, g, asAda))
+	if limits != `"day";r=1;t=43200` || policies != `"day";q=2;w=86400` {
+		t.Errorf("got %s and %s", limits, policies)
+	}
+}
+
+// several returns a policy with limits by address, by user, by team and user, and by all.
+func several() *policy.Policy {
+	p := chat(
+		policy.Limit{Name: "burst", By: policy.By{"ip"}, Limit: 5, Window: time.Minute},
+		policy.Limit{Name: "minute", Limit: 3, Window: time.Minute},
+		policy.Limit{Name: "pair", By: policy.By{"team", "user"}, Limit: 2, Window: time.Minute},
+		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.GCRA, Limit: 1000, Window: 24 * time.Hour},
+	)
+	p.Identities = map[string]policy.Identity{
+		"user": {Func: true}, "team": {Header: "X-Team", Claimed: true}, "client": {First: []string{"user", "ip"}},
+	}
+	return p
+}
+
+// states formats the limits of a decision as name, subject and remaining.
+func states(d *guard.Decision) (all []string) {
+	for _, l := range d.Limits {
+		all = append(all, fmt.Sprintf("%s %s %d", l.Name, l.Subject, l.Remaining))
+	}
+	return all
+}
+
+// A limit does not apply to a request that lacks its identity.
+func TestDecide_eachLimitCountsItsSubject(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		g := newGuard(t, rdb, several(), guard.Options{CacheSize: -1})
+		for i, c := range []struct {
+			subjects []string
+			want     []string
+			refused  string
+		}{
+			{[]string{"ip=1.1.1.1"}, []string{"burst ip=1.1.1.1 4", "minute ip=1.1.1.1 2", "all global/chat/all 999"}, ""},
+			{[]string{"ip=1.1.1.1", "user=ada"}, []string{"burst ip=1.1.1.1 3", "minute user=ada 2", "all global/chat/all 998"}, ""},
+			{[]string{"ip=1.1.1.1", "team=red", "user=ada"}, []string{"burst ip=1.1.1.1 2", "minute user=ada 1", "pair team=red+user=ada 1", "all global/chat/all 997"}, ""},
+			{[]string{"ip=2.2.2.2", "team=red", "user=ada"}, []string{"burst ip=2.2.2.2 4", "minute user=ada 0", "pair team=red+user=ada 0", "all global/chat/all 996"}, ""},
+			// All or nothing: if one limit refuses, no other is charged.
+			{[]string{"ip=2.2.2.2", "team=red", "user=ada"}, nil, "user=ada"},
+			{[]string{"ip=2.2.2.2", "user=bob"}, []string{"burst ip=2.2.2.2 3", "minute user=bob 2", "all global/chat/all 995"}, ""},
+			{[]string{"ip=1.1.1.1", "user=cyd"}, []string{"burst ip=1.1.1.1 1", "minute user=cyd 2", "all global/chat/all 994"}, ""},
+			{[]string{"ip=1.1.1.1", "user=dan"}, []string{"burst ip=1.1.1.1 0", "minute user=dan 2", "all global/chat/all 993"}, ""},
+			{[]string{"ip=1.1.1.1", "user=eve"}, nil, "ip=1.1.1.1"},
+		} {
+			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: c.subjects})
+			if d.Allowed != (c.refused == "") || d.Refused != c.refused || c.refused == "" && !slices.Equal(states(d), c.want) {
+				t.Fatalf("request %d: %+v, want %v, refused %q", i+1, d, c.want, c.refused)
+			}
+			if err := g.Close(); err != nil { // waits for refunds
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A block of any identity refuses and is named, even if no limit counts the identity.
+func TestDecide_blockOfAnyIdentityRefuses(t *testing.T) {
+	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
+		g := newGuard(t, rdb, several(), guard.Options{})
+		blocks, err := abuse.New(rdb, fcall.Options{Namespace: "guard"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, subject := range []fcall.Subject{"team=bad", "user=mallory", "ip=6.6.6.6"} {
+			if _, err := blocks.Block(t.Context(), abuse.BlockParams{Subject: subject, Duration: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, subjects := range [][]string{{"ip=1.1.1.1", "team=bad", "user=ada"}, {"ip=1.1.1.1", "user=mallory"}, {"ip=6.6.6.6", "user=ada"}} {
+			for i := range 2 {
+				d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: subjects})
+				if d.Allowed || d.Reason != guard.ReasonBlocked || d.RetryAfter != time.Hour && !d.Cached || !slices.Contains([]string{"team=bad", "user=mallory", "ip=6.6.6.6"}, d.Refused) || d.Cached != (i > 0) {
+					t.Errorf("%v, request %d: %+v", subjects, i+1, d)
+				}
+			}
+		}
+		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=ada"}}); !d.Allowed {
+			t.Errorf("no block, and %+v", d)
+		}
+	})
+}
+
+// Every request must be counted by some limit.
+func TestDecide_rejectsRequestsThatNoLimitCounts(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := several()
+	g := newGuard(t, rdb, p, guard.Options{})
+	d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"team=red"}})
+	if err != nil || len(d.Limits) != 1 || !d.Limits[0].Global {
+		t.Errorf("with a global limit: %+v, %v", d, err)
+	}
+	p = several()
+	p.Endpoints[0].Limits = p.Endpoints[0].Limits[:3]
+	p.Timeout = 10 * time.Second
+	if err := g.SetPolicy(p); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"team=red"}}); err == nil {
+		t.Errorf("without: %+v", d)
 	}
 }

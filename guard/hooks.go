@@ -14,7 +14,7 @@ type Hooks struct {
 	Decided func(ctx context.Context, e Event)
 	// Undefined runs for each request with a subject whose identity the policy does not define, so that no limit counts it.
 	Undefined func(ctx context.Context, endpoint, identity string)
-	// Breaker runs when a node's circuit breaker opens or closes. node is an address in a cluster or Ring, else "".
+	// Breaker runs when a node's circuit breaker opens or closes. node is an address in a cluster, else "".
 	Breaker func(node string, open bool)
 	// Refunded runs after guard refunded a charge. If err is not nil, the charge stays counted until its window ends.
 	Refunded func(ctx context.Context, subject string, err error)
@@ -24,8 +24,6 @@ type Hooks struct {
 	Settled func(ctx context.Context, s Settlement, err error)
 	// Leased runs after Charge.Renew or Charge.Release. If err is not nil, the call may have run.
 	Leased func(ctx context.Context, outcome LeaseOutcome, err error)
-	// Shadowed runs after the shadow policy decided a request. live is the decision of the live policy.
-	Shadowed func(ctx context.Context, live, shadow Event)
 	// Processes returns the number of processes that share the policy, or 0 if it is unknown. Failure mode local uses it to compute this
 	// process's share.
 	Processes func() int
@@ -119,14 +117,6 @@ func (hs hooks) leased(ctx context.Context, outcome LeaseOutcome, err error) {
 	for i := range hs {
 		if hs[i].Leased != nil {
 			hs[i].Leased(ctx, outcome, err)
-		}
-	}
-}
-
-func (hs hooks) shadowed(ctx context.Context, live, shadow Event) {
-	for i := range hs {
-		if hs[i].Shadowed != nil {
-			hs[i].Shadowed(ctx, live, shadow)
 		}
 	}
 }

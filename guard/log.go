@@ -20,6 +20,8 @@ const (
 	noticeFailed
 	noticeSettled
 	noticeUndefined
+	noticeUnknown
+	noticeClient
 	noticeKinds
 )
 

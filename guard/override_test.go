@@ -17,8 +17,8 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/engines"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // cacheTTL is the time within which guards see an override.
@@ -50,7 +50,7 @@ func newOperator(t *testing.T, rdb fcall.Caller) operator {
 
 func (o operator) set(subject string, effect override.SetEffect, factor int64, holds time.Duration) {
 	o.t.Helper()
-	p := override.SetParams{Subject: wire.OverridesSubject, Target: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
+	p := override.SetParams{Subject: agreed.OverridesSubject, Target: subject, Effect: effect, Factor: factor, Duration: holds, By: "ann", Reason: "test"}
 	if _, err := o.client.Set(context.Background(), p); err != nil {
 		o.t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (o operator) set(subject string, effect override.SetEffect, factor int64, h
 
 func (o operator) clear(subject string) {
 	o.t.Helper()
-	if r, err := o.client.Clear(context.Background(), override.ClearParams{Subject: wire.OverridesSubject, Target: subject}); err != nil || !r.Existed {
+	if r, err := o.client.Clear(context.Background(), override.ClearParams{Subject: agreed.OverridesSubject, Target: subject}); err != nil || !r.Existed {
 		o.t.Fatalf("%s: %+v, %v", subject, r, err)
 	}
 }
@@ -336,7 +336,7 @@ func topped() *policy.Policy {
 func (o operator) topUp(subject, budget, unit string, amount fcall.Micros, ends time.Time) {
 	o.t.Helper()
 	p := override.SetParams{
-		Subject: wire.OverridesSubject, Target: subject, Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Duration: 24 * time.Hour, Next: ends, By: "ann", Reason: "test",
+		Subject: agreed.OverridesSubject, Target: subject, Effect: override.SetEffectAdd, Budget: budget, Unit: unit, Amount: amount, Duration: 24 * time.Hour, Next: ends, By: "ann", Reason: "test",
 	}
 	if _, err := o.client.Set(context.Background(), p); err != nil {
 		o.t.Fatal(err)
@@ -378,7 +378,7 @@ func TestOverride_topUpAdmitsUntilThePeriodEnds(t *testing.T) {
 	within(t, cacheTTL, "another process", func() bool { _, budget := month(last); return budget == 1_500_000 })
 	within(t, cacheTTL, "the end, without a poll that says so", func() bool { _, budget := month(last); return budget == 1_000_000 })
 	clock.Set(ends)
-	if r, err := o.client.List(t.Context(), override.ListParams{Subject: wire.OverridesSubject}); err != nil || len(r.Overrides) != 0 {
+	if r, err := o.client.List(t.Context(), override.ListParams{Subject: agreed.OverridesSubject}); err != nil || len(r.Overrides) != 0 {
 		t.Errorf("in the next period: %+v, %v", r, err)
 	}
 }

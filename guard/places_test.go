@@ -1,10 +1,15 @@
 package guard_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
+	"os/exec"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +21,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 // streams is a limit of requests at the same time, with a lease of 30 s.
@@ -129,7 +135,7 @@ func TestKeep_renewsUntilRelease(t *testing.T) {
 	if n := free(t, g); n != 1 {
 		t.Errorf("%d places are free after a lease, want that of the request that is not kept", n)
 	}
-	if err := g.SetPolicy(chat(policy.Limit{Name: "streams", Kind: policy.Concurrency, Limit: 3, Lease: time.Hour})); err != nil { // a reload does not matter
+	if err := g.SetPolicy(chat(policy.Limit{Name: "streams", Kind: policy.Concurrency, Limit: 3})); err != nil { // a reload does not matter
 		t.Fatal(err)
 	}
 	pass(g, clock, time.Hour)
@@ -373,4 +379,173 @@ func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// On a cluster, the places of a request are on several servers. Fifty requests of ten clients at once have three places in all, and each
+// server has all of its places back in the end.
+func TestDecide_placesOnACluster(t *testing.T) {
+	cluster := engines.OnPath(t).StartCluster(t, 3, 0)
+	p := chat(policy.Limit{Name: "own", Kind: policy.Concurrency, Limit: 2, Lease: 30 * time.Second})
+	p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.Concurrency, Limit: 3, Lease: 30 * time.Second})
+	g, other := newGuard(t, cluster.Client(t), p, guard.Options{}), newGuard(t, cluster.Client(t), p, guard.Options{})
+	request := func(client int) guard.Request {
+		return guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + strconv.Itoa(client)}}
+	}
+	for round := range 3 {
+		var wg sync.WaitGroup
+		var lost []<-chan struct{}
+		var held []*guard.Decision
+		var mu sync.Mutex
+		for i := range 50 {
+			wg.Go(func() {
+				d, err := g.Decide(t.Context(), request(i%10))
+				if err != nil || d.Fallback != guard.FallbackNone {
+					t.Errorf("%+v, %v", d, err)
+					return
+				}
+				if d.Allowed {
+					mu.Lock()
+					defer mu.Unlock()
+					held = append(held, d)
+					lost = append(lost, d.Charge.Keep())
+				}
+			})
+		}
+		wg.Wait()
+		guard.WaitBackground(g)
+		// A refusal by one server may keep a place of another until it is refunded, so fewer may pass at once, or none.
+		if len(held) > 3 {
+			t.Fatalf("round %d: %d of 50 have a place, want at most 3", round, len(held))
+		}
+		for i := len(held); i < 3; i++ {
+			d := decide(t, g, request(100+i))
+			if !d.Allowed {
+				t.Fatalf("round %d: %d places are free, and a request is refused: %+v", round, 3-i, d)
+			}
+			held, lost = append(held, d), append(lost, d.Charge.Keep())
+		}
+		guard.WakePlaces(g, 11*time.Second) // renews on each server
+		if d := decide(t, g, request(200)); d.Allowed || d.Reason != guard.ReasonGlobal {
+			t.Errorf("round %d: a fourth: %+v", round, d)
+		}
+		guard.WaitBackground(g)
+		for i, d := range held {
+			select {
+			case <-lost[i]:
+				t.Errorf("round %d: a place was lost", round)
+			default:
+			}
+			if i == 0 {
+				d.Charge.End(t.Context(), guard.End{})
+				continue
+			}
+			// Another process has the others.
+			c, err := other.Charge(d.Charge.Detach().Text())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left, err := c.Renew(t.Context()); err != nil || left == 0 {
+				t.Errorf("round %d: renewed for %v: %v", round, left, err)
+			}
+			if released, err := c.Release(t.Context()); err != nil || !released {
+				t.Errorf("round %d: released %v: %v", round, released, err)
+			}
+		}
+		guard.WaitBackground(g)
+		for i := range 10 {
+			a, b := decide(t, g, request(i)), decide(t, g, request(i))
+			if !a.Allowed || !b.Allowed {
+				t.Errorf("round %d: client %d has not two places: %+v %+v", round, i, a, b)
+			}
+			a.Charge.End(t.Context(), guard.End{})
+			b.Charge.End(t.Context(), guard.End{})
+			guard.WaitBackground(g)
+		}
+	}
+}
+
+const (
+	crashEnv   = "RLFUNC_TEST_PLACE" // the URL of the server
+	crashLease = 6 * time.Second
+)
+
+func crashPolicy() *policy.Policy {
+	p := chat(policy.Limit{Name: "streams", Kind: policy.Concurrency, Limit: 1, Lease: crashLease, OnFailure: policy.Closed})
+	p.Timeout = 10 * time.Second
+	return p
+}
+
+// The place of a process that is killed while it keeps it is free when its lease ends, and not before.
+func TestKeep_killedProcess(t *testing.T) {
+	for _, e := range engines.Ends(t) {
+		if e.Clock != nil {
+			continue // a process has the real time
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			rdb := e.Client(t)
+			g := newGuard(t, rdb, crashPolicy(), guard.Options{})
+			process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKeep_process$")
+			process.Env, process.Stderr = append(os.Environ(), crashEnv+"="+e.URL), os.Stderr
+			out, err := process.StdoutPipe()
+			if err == nil {
+				_, err = process.StdinPipe() // open until the process ends
+			}
+			if err == nil {
+				err = process.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "kept"; {
+			}
+			if d := decide(t, g, ada); d.Allowed {
+				t.Error("allowed while the process runs")
+			}
+			if err := process.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = process.Wait() // it was killed
+			for end := time.Now().Add(20 * time.Second); ; {
+				before := time.Now()
+				d := decide(t, g, ada)
+				if d.Allowed {
+					d.Charge.End(t.Context(), guard.End{})
+					return
+				}
+				if wait := d.Limits[0].RetryAfter; wait <= 0 || wait > crashLease {
+					t.Errorf("the lease ends in %v", wait)
+				}
+				if before.After(end) {
+					t.Fatal("the place is not free")
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+}
+
+// The process that TestKeep_killedProcess kills: it keeps a place for two leases first.
+func TestKeep_process(t *testing.T) {
+	url := os.Getenv(crashEnv)
+	if url == "" {
+		return
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuard(t, redis.NewClient(options), crashPolicy(), guard.Options{})
+	d := decide(t, g, ada)
+	if !d.Allowed {
+		t.Fatalf("%+v", d)
+	}
+	lost := d.Charge.Keep()
+	select {
+	case <-lost:
+		t.Fatal("lost")
+	case <-time.After(2 * crashLease):
+	}
+	fmt.Println("kept")
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent is
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/engines"
@@ -93,25 +91,6 @@ func TestPlan_settlesByItsBudgets(t *testing.T) {
 		}
 		if d := decide(t, g, of("user=1", c.tier)); d.Allowed != c.allowed || !c.allowed && d.Reason != guard.ReasonPenalty {
 			t.Errorf("%s after the settlement: %+v", c.tier, d)
-		}
-	}
-}
-
-func TestPlan_isExplained(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := tiered()
-	p.Overrides.Multiply = map[string]int64{"user=1": 10}
-	g := newGuard(t, rdb, p, guard.Options{})
-	for plan, want := range map[string][2]any{"pro": {int64(30), "500.000000"}, "free": {int64(10), "50.000000"}} {
-		e, err := g.Explain(of("user=1", "tier="+plan))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Plan != map[string]string{"pro": "pro"}[plan] || e.Limits[0].Limit != want[0] || e.Budgets[0].Budget.String() != want[1] {
-			t.Errorf("%s: %+v", plan, e)
-		}
-		if diff := cmp.Diff(map[string]int64{"user=1": 10}, e.Multiplied); diff != "" {
-			t.Errorf("%s: multiplied (-want +got):\n%s", plan, diff)
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/prefetch"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/prefetch"
 )
 
 // A Prefetch counts the tokens that this process took of a limit in batches.

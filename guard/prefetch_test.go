@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -97,32 +96,6 @@ func TestPrefetch_decidesFromMemory(t *testing.T) {
 	}
 	if s[0].Taken != taken.Load() || s[0].Refunded != refunded.Load() || s[0].Calls != calls.Load() {
 		t.Errorf("%+v, and the hook counted %d calls, %d taken, %d refunded", s, calls.Load(), taken.Load(), refunded.Load())
-	}
-}
-
-// Guards with and without prefetch share one count. Close refunds what was not used.
-func TestPrefetch_countsTogetherWithOthers(t *testing.T) {
-	for _, l := range []policy.Limit{{Kind: policy.FixedWindow, Window: time.Hour}, {Kind: policy.Quota, Every: policy.Year}} {
-		t.Run(string(l.Kind), func(t *testing.T) {
-			rdb, _ := inProcess(t)
-			p := hot(1000)
-			p.Limits[0].Kind, p.Limits[0].Window, p.Limits[0].Every = l.Kind, l.Window, l.Every
-			with, without := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, plain(p), guard.Options{CacheSize: -1})
-			n := admitted(t, with, 300, anyRequest) + admitted(t, without, 100, anyRequest) + admitted(t, with, 100, anyRequest)
-			if s := with.Prefetches(); len(s) != 1 || s[0].Calls > 50 {
-				t.Errorf("%+v", s)
-			}
-			with.Close()
-			if n != 500 {
-				t.Errorf("%d of 500 passed", n)
-			}
-			if n := admitted(t, with, 100, anyRequest); n != 100 {
-				t.Errorf("%d of 100 passed after Close, when Redis decides", n)
-			}
-			if n := admitted(t, without, 500, anyRequest); n != 400 {
-				t.Errorf("then %d passed, want 400", n)
-			}
-		})
 	}
 }
 
@@ -349,28 +322,4 @@ func TestPrefetch_allocations(t *testing.T) {
 	}); got > 1 {
 		t.Errorf("%.0f allocations", got)
 	}
-}
-
-func BenchmarkDecide_prefetched(b *testing.B) {
-	server := embedded.New(embedded.Options{})
-	defer server.Close()
-	rdb := server.Client()
-	defer rdb.Close()
-	p := hot(1_000_000)
-	p.Limits[0].Window, p.Limits[0].Prefetch = time.Millisecond, &policy.Prefetch{Most: 10_000, For: 100 * time.Millisecond}
-	p.Limits[0].Kind, p.Timeout = policy.GCRA, 10*time.Second
-	g, err := guard.New(rdb, p, guard.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer g.Close()
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if d, err := g.Decide(context.Background(), anyRequest); err != nil || !d.Allowed {
-				b.Error(err)
-				return
-			}
-		}
-	})
 }

@@ -11,9 +11,6 @@ import (
 // ErrEndpoint is the error for a request whose endpoint is not in the policy.
 var ErrEndpoint = decide.ErrEndpoint
 
-// A Rate is a limit that a request brings, in place of those of its endpoint that have a dynamic_max in the policy.
-type Rate = decide.Rate
-
 // An Amount is a cost in another unit than money, for example 1200 tokens.
 type Amount = decide.Amount
 
@@ -21,15 +18,10 @@ type Amount = decide.Amount
 type Request struct {
 	// Endpoint is the endpoint's name in the policy.
 	Endpoint string
-	// OtherEndpoints are endpoints that a router behind guard may also serve the request as. Their limits apply as well, and Receipt is
-	// ignored. Defaults to none.
-	OtherEndpoints []string
 	// Subjects identify the client, for example "user=42" and "ip=203.0.113.7": at most one for each identity of the policy. Package
 	// identity reads them from requests, and [policy.Policy.Subject] checks and spells one. No limit counts an identity that the policy
 	// does not define, for example a misspelled one or one that a new policy has dropped; see [Options.RejectUndefined].
 	Subjects []string
-	// Also are further subjects that the client claims without proof. Only a deny applies to them. Defaults to none.
-	Also []string
 	// Receipt is an idempotency key, for an endpoint with idempotency in the policy; any other ignores it. A repeat by the same client to
 	// the same endpoint is not charged again. Defaults to none: each request is charged.
 	Receipt string
@@ -39,9 +31,6 @@ type Request struct {
 	Payload string
 	// Weight multiplies the cost of each limit, except that a sliding log counts each request once. Defaults to 1.
 	Weight int64
-	// Rates replace limits that have a dynamic_max in the policy: each takes the smallest of its endpoint's rates that dynamic_max allows. They have
-	// no effect on other limits. Defaults to none.
-	Rates []Rate
 	// Estimate is the expected cost of the request in money. Defaults to the policy's estimate for the endpoint.
 	Estimate fcall.Micros
 	// Units are the expected costs in other units of the endpoint's budgets, at most one of each. Another unit is an error. Defaults to the
@@ -53,12 +42,10 @@ type Request struct {
 	// Timeout is how long to wait for Redis if that is shorter than the policy's timeout; then the failure modes decide. A client that
 	// chooses it can have limits of mode open let it pass. Defaults to the policy's timeout.
 	Timeout time.Duration
-	// Refundable lets Charge.Refund refund all that the request was charged. It takes no prefetched tokens. Defaults to false.
-	Refundable bool
 }
 
 func (r Request) clone() Request {
-	r.Subjects, r.Also, r.Rates, r.Units = slices.Clone(r.Subjects), slices.Clone(r.Also), slices.Clone(r.Rates), slices.Clone(r.Units)
+	r.Subjects, r.Units = slices.Clone(r.Subjects), slices.Clone(r.Units)
 	r.Unreserved = slices.Clone(r.Unreserved)
 	return r
 }

@@ -19,8 +19,10 @@ type Settlement struct {
 	Reservation string // "" of what Guard.Record records
 	// Estimate is the reserved amount, and Actual the actual cost: 0 if nothing was spent. They are millionths, also of a unit.
 	Estimate, Actual fcall.Micros
-	// Outcome is the result of library guard: settled, repeated, late or unknown.
+	// Outcome is the result of library guard: settled, repeated or unknown.
 	Outcome string
+	// Unknown is why Actual is the estimate although a response could have told; "" otherwise.
+	Unknown Unknown
 }
 
 // Amounts are what a request costs in money and in other units.
@@ -50,6 +52,8 @@ func (a Amounts) none() (none Amounts) {
 	return none
 }
 
+var errPanic = errors.New("guard: a panic, which the log has")
+
 var errNoReservation = &fcall.ArgumentError{Function: "guard.settle", Name: "charge", Must: "have a reservation", Got: "none"}
 
 // Reserved returns the money that the request reserved of its budgets; 0 if none, as of a repeat of a receipt.
@@ -73,9 +77,9 @@ func (h *held) own() Amounts {
 func (c *Charge) Accounts() (subjects []string) {
 	if h := c.load(); h != nil {
 		for i := range h.reservations {
-			for _, s := range h.reservations[i].Params.BudgetsOf {
-				if !slices.Contains(subjects, string(s)) {
-					subjects = append(subjects, string(s))
+			for _, b := range h.reservations[i].Budgets {
+				if !slices.Contains(subjects, string(b.Of)) {
+					subjects = append(subjects, string(b.Of))
 				}
 			}
 		}
@@ -85,7 +89,7 @@ func (c *Charge) Accounts() (subjects []string) {
 
 // Settle replaces the reserved estimates by the actual cost in all budgets, once; 0 refunds an estimate, because nothing was spent. A unit that
 // is not given is settled as it was reserved; a unit that the request did not reserve is an error that wraps fcall.ErrArgument, and then
-// nothing is settled. A second call does nothing. A cost above a budget is recorded in full. After an error the estimates stay counted until
+// nothing is settled. A second call does nothing, and the end of ctx does not stop a settlement, only its deadline. A cost above a budget is recorded in full. After an error the estimates stay counted until
 // their hold ends, and the caller may retry.
 //
 // A repeat of a receipt reserves nothing, because its first request did. What it settles was spent again, and is recorded.
@@ -98,19 +102,27 @@ func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amoun
 	if err != nil {
 		return err
 	}
-	return h.settle(ctx, Amounts{actual, all})
+	// What was spent is spent, although the client may have hung up.
+	within := finishWithin
+	if due, ok := ctx.Deadline(); ok {
+		within = time.Until(due)
+	}
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	return h.settle(settling, Amounts{actual, all}, "")
 }
 
-func (h *held) settle(ctx context.Context, actual Amounts) error {
+func (h *held) settle(ctx context.Context, actual Amounts, unknown Unknown) error {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil
 	}
 	errs := make([]error, len(h.reservations))
 	var calls sync.WaitGroup
 	for i := range h.reservations[1:] {
-		calls.Go(func() { _, errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], &h.reserved, actual) })
+		errs[i+1] = errPanic
+		calls.Go(h.guard.surviving(func() { _, errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], &h.reserved, actual, unknown) }))
 	}
-	_, errs[0] = h.guard.settle(ctx, &h.reservations[0], &h.reserved, actual)
+	_, errs[0] = h.guard.settle(ctx, &h.reservations[0], &h.reserved, actual, unknown)
 	calls.Wait()
 	err := errors.Join(errs...)
 	if err != nil {
@@ -121,20 +133,17 @@ func (h *held) settle(ctx context.Context, actual Amounts) error {
 }
 
 // settle settles what one call reserved; nil if it reserved nothing. It reports whether a budget is exceeded then.
-func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved *Amounts, actual Amounts) (exceeded bool, err error) {
+func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved *Amounts, actual Amounts, unknown Unknown) (exceeded bool, err error) {
 	result, err := r.Settle(ctx, g.asker.Client, actual.Money, actual.Units)
 	var done []Settlement
-	for i, subject := range r.Params.BudgetsOf {
-		unit := r.Budgets[i].Unit
+	for i := range r.Budgets {
+		subject, unit := r.Budgets[i].Of, r.Budgets[i].Unit
 		if slices.ContainsFunc(done, func(s Settlement) bool { return s.Subject == string(subject) && s.Unit == unit }) {
 			continue
 		}
-		s := Settlement{Subject: string(subject), Unit: unit, Actual: actual.of(unit)}
+		s := Settlement{Subject: string(subject), Unit: unit, Actual: actual.of(unit), Outcome: string(result.Outcome), Unknown: unknown}
 		if reserved != nil {
 			s.Reservation, s.Estimate = r.Params.Reservation, reserved.of(unit)
-		}
-		if i < len(result.Budgets) {
-			s.Outcome = string(result.Budgets[i].Outcome)
 		}
 		done = append(done, s)
 		g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
@@ -179,7 +188,7 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 // spent returns the reservations that record what a request has spent, none if an override exempts it.
 func (g *Guard) spent(r *Request) (func(split bool) []decide.Reservation, error) {
 	rules, request := g.rules.Load().ForSubjects(r.Subjects), (*decide.Request)(r)
-	ep, err := rules.EndpointFor(request)
+	ep, err := rules.Endpoint(r.Endpoint)
 	if err == nil {
 		err = request.Check()
 	}
@@ -203,7 +212,7 @@ func (g *Guard) spent(r *Request) (func(split bool) []decide.Reservation, error)
 func (g *Guard) record(ctx context.Context, r *Request, spent []decide.Reservation) (exceeded bool, err error) {
 	actual := Amounts{Units: r.Units}
 	for i := range spent {
-		over, failed := g.settle(ctx, &spent[i], nil, actual)
+		over, failed := g.settle(ctx, &spent[i], nil, actual, "")
 		exceeded, err = exceeded || over, errors.Join(err, failed)
 	}
 	return exceeded, err
@@ -211,7 +220,7 @@ func (g *Guard) record(ctx context.Context, r *Request, spent []decide.Reservati
 
 // settleAtEnd settles a reservation that was not settled, in the background.
 func (h *held) settleAtEnd(ctx context.Context, e End) {
-	actual, failed := h.reserved, h.unrecorded.Load()
+	actual, failed, unknown := h.reserved, h.unrecorded.Load(), Unknown("")
 	switch {
 	case len(h.reservations) == 0 || h.settled.Load():
 		return
@@ -228,9 +237,12 @@ func (h *held) settleAtEnd(ctx context.Context, e End) {
 		}
 	case e.Gone:
 		actual = h.reserved.none()
+	case e.Unknown != "":
+		unknown = e.Unknown
+		h.guard.warn(noticeUnknown, "usage unknown, so the estimate counts", "endpoint", h.endpoint, "reason", unknown)
 	}
 	h.guard.finish(ctx, func(ctx context.Context) {
-		if err := h.settle(ctx, actual); err != nil {
+		if err := h.settle(ctx, actual, unknown); err != nil {
 			h.guard.warn(noticeSettled, "reservation not settled", "endpoint", h.endpoint, "error", err)
 		}
 	})

@@ -79,21 +79,40 @@ func TestCharge_reservationEndsOnce(t *testing.T) {
 	}
 }
 
-// A handler settles with the context of a client that disconnected.
+// A handler settles after the deadline of its request.
 func TestCharge_endRetriesAFailedSettlement(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := d.Charge.Settle(gone, 250_000); !errors.Is(err, context.Canceled) {
-		t.Fatalf("settled with a context that has ended: %v", err)
+	gone, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if err := d.Charge.Settle(gone, 250_000); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("settled after the deadline: %v", err)
 	}
 	d.Charge.End(gone, guard.End{Gone: true})
 	if err := g.Close(); err != nil { // waits for it
 		t.Fatal(err)
 	}
 	if got := spent(t, g, "ip=ada"); got != 250_000 {
+		t.Errorf("%v is spent", got)
+	}
+}
+
+// A panic of a hook behind a request does not end the process.
+func TestCharge_endSurvivesAPanic(t *testing.T) {
+	rdb, _ := inProcess(t)
+	once := true
+	g := newGuard(t, rdb, budgeted(), guard.Options{Hooks: []guard.Hooks{{Settled: func(context.Context, guard.Settlement, error) {
+		if once {
+			once = false
+			panic("a hook")
+		}
+	}}}})
+	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}).Charge.End(t.Context(), guard.End{Gone: true})
+	if err := g.Close(); err != nil { // waits for it
+		t.Fatal(err)
+	}
+	if got := spent(t, g, "ip=ada"); got != 0 {
 		t.Errorf("%v is spent", got)
 	}
 }
@@ -178,11 +197,11 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: 24 * time.Hour})})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(fcall.Micros(300_000), peek.Limits[0].Spent); diff != "" {
+	if diff := cmp.Diff(fcall.Micros(300_000), peek.Budgets[0].Spent); diff != "" {
 		t.Errorf("receipt %q: spent, with what a late answer reserved (-want +got):\n%s", receipt, diff)
 	}
 }

@@ -23,11 +23,11 @@ func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Mi
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject(subject), Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: 24 * time.Hour})})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject(subject), Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return peek.Limits[0].Spent
+	return peek.Budgets[0].Spent
 }
 
 // A caller that hangs up while Redis answers gets the decision, and can end what it holds.

@@ -35,14 +35,14 @@ func TestApply_replacesOnlyWhatOptionsAllow(t *testing.T) {
 		{
 			"drifted is left out of a partial apply", drifted,
 			loader.ApplyOptions{Partial: true},
-			[]string{"shop_v1 not_started drifted", "other_v1 loaded"},
+			[]string{"shop_v1 skipped drifted", "other_v1 loaded"},
 			loader.ErrDrifted, drifted,
 		},
 		{"a conflict refuses the whole plan", holder, loader.ApplyOptions{ReplaceDrifted: true}, nil, loader.ErrConflict, holder},
 		{
 			"a conflict is left out of a partial apply", holder,
 			loader.ApplyOptions{Partial: true},
-			[]string{"shop_v1 not_started conflict", "other_v1 loaded"},
+			[]string{"shop_v1 skipped conflict", "other_v1 loaded"},
 			loader.ErrConflict, holder,
 		},
 	}
@@ -56,7 +56,7 @@ func TestApply_replacesOnlyWhatOptionsAllow(t *testing.T) {
 				r, err := apply(client, plan(t, client, lib, second), tt.options)
 				equal(t, "outcomes", tt.want, outcomes(r))
 				if tt.reason != "" {
-					says(t, err, tt.reason, "load shop_v1 on "+e.Addr+": ")
+					says(t, err, tt.reason, "deploy shop_v1 on "+e.Addr+": ")
 				} else if err != nil {
 					t.Error(err)
 				}
@@ -107,7 +107,7 @@ func TestApply_rejectsStalePlan(t *testing.T) {
 					equal(t, "error and outcome", []any{nil, tt.want}, []any{err, strings.Join(outcomes(r), ",")})
 					return
 				}
-				says(t, err, loader.ErrChanged, "shop_v1 on "+e.Addr, tt.part, "nothing was loaded")
+				says(t, err, loader.ErrChanged, "shop_v1 on "+e.Addr, tt.part, "nothing was changed")
 				equal(t, "result", (*loader.Result)(nil), r)
 				equal(t, "libraries", before, check(t, client).Libraries)
 			})
@@ -118,9 +118,10 @@ func TestApply_rejectsStalePlan(t *testing.T) {
 func TestApply_rejectsPlanOfAnotherTarget(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	here := embedded.New(embedded.Options{})
-	there := impatient(t, "127.0.0.1:1")
-	_, err := apply(there, plan(t, here, lib), loader.ApplyOptions{})
-	says(t, err, loader.ErrChanged, "the plan is for embedded, and the target is 127.0.0.1:1")
+	_, slots := primaries(t, 1)
+	there := slots[0].Nodes[0].Addr
+	_, err := apply(impatient(t, there), plan(t, here, lib), loader.ApplyOptions{})
+	says(t, err, loader.ErrChanged, there+" was no primary of this target when the plan was made; nothing was changed")
 	_, err = apply(here, &loader.Plan{}, loader.ApplyOptions{})
 	says(t, err, loader.ErrPlan)
 }
@@ -156,9 +157,9 @@ func TestApply_rejectedLibraryKeepsOldOne(t *testing.T) {
 		reason loader.Reason
 		parts  []string
 	}{
-		{"syntax", lib.Code + "x x\n", loader.ErrRejected, []string{"the server refuses the library", "functions/shop/shop.lua:12"}},
-		{"an error while loading", lib.Code + "local none = nil; none.x = 1\n", loader.ErrRejected, []string{"functions/shop/shop.lua:12", "attempt to index"}},
-		{"endless", lib.Code + "while true do end\n", loader.ErrTooSlow, []string{"500 ms"}},
+		{"syntax", lib.Code + "x x\n", loader.ErrRejected, []string{"the server refuses the library", "functions/shop/shop.lua:3"}},
+		{"an error while loading", lib.Code + "local none = nil; none.x = 1\n", loader.ErrRejected, []string{"functions/shop/shop.lua:3", "attempt to index"}},
+		{"endless", lib.Code + "while true do end\n", loader.ErrRejected, []string{"500 ms"}},
 	}
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		put(t, client, older.Code)
@@ -168,24 +169,14 @@ func TestApply_rejectedLibraryKeepsOldOne(t *testing.T) {
 				broken.Code = tt.code
 				second := bundle("other", "1.0.0", "look")
 				r, err := apply(client, plan(t, client, &broken, second), loader.ApplyOptions{})
-				says(t, err, tt.reason, append(tt.parts, "load shop_v1 on "+e.Addr)...)
+				says(t, err, tt.reason, append(tt.parts, "deploy shop_v1 on "+e.Addr)...)
 				// The others' results are kept.
 				equal(t, "outcomes", "shop_v1 failed "+string(tt.reason), outcomes(r)[0])
-				if got := r.Nodes[0].Steps[1].Outcome; got != loader.Loaded && got != loader.Already {
+				if got := r.Nodes[0].Steps[1].Word(); got != "loaded" && got != "same" {
 					t.Errorf("the other library is %s", got)
 				}
 				equal(t, "code", older.Code, held(t, client, "shop_v1"))
 			})
 		}
-	})
-}
-
-func TestApply_namesLibraryThatOwnsComputedName(t *testing.T) {
-	lib := bundle("shop", "1.0.0", "buy")
-	lib.Code += "local name = 'shop_v1_' .. 'rent'\nredis.register_function(name, function() return 1 end)\n"
-	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
-		put(t, client, "#!lua name=legacy\nredis.register_function('Shop_V1_Rent', function() return 1 end)")
-		_, err := apply(client, plan(t, client, lib), loader.ApplyOptions{})
-		says(t, err, loader.ErrConflict, "function Shop_V1_Rent belongs to library legacy")
 	})
 }

@@ -29,11 +29,11 @@ func TestCheck_reportsWhyServerRefusesLoads(t *testing.T) {
 		{"a replica", redis7[:len(redis7)-len("role:master\r\n")] + "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:7001\r\n", nil, loader.ErrReadOnly, "this is a replica of 10.0.0.1:7001; deploy to that"},
 		{"no password given", redis7, map[string]string{"INFO": "-NOAUTH Authentication required.\r\n"}, loader.ErrNoPermission, "requires a user and a password"},
 		{"protected mode", redis7, map[string]string{"INFO": "-DENIED Redis is running in protected mode because\r\n"}, loader.ErrNoPermission, "protected mode"},
-		{"loading", redis7, map[string]string{"FUNCTION LIST": "-LOADING Redis is loading the dataset in memory\r\n"}, loader.ErrLoading, "still reading its data"},
-		{"busy", redis7, map[string]string{"FUNCTION LIST": "-BUSY Redis is busy running a script.\r\n"}, loader.ErrBusy, "FUNCTION KILL"},
-		{"disk full", redis7, map[string]string{"FUNCTION LOAD": "-MISCONF Redis is configured to save RDB snapshots\r\n"}, loader.ErrNotWritable, "cannot save to disk"},
-		{"too few replicas", redis7, map[string]string{"FUNCTION LOAD": "-NOREPLICAS Not enough good replicas to write.\r\n"}, loader.ErrNotWritable, "min-replicas-to-write"},
-		{"a replica without its primary", redis7, map[string]string{"FUNCTION LIST": "-MASTERDOWN Link with MASTER is down\r\n"}, loader.ErrNotWritable, "lost its primary"},
+		{"loading", redis7, map[string]string{"FUNCTION LIST": "-LOADING Redis is loading the dataset in memory\r\n"}, loader.ErrNotReady, "still reading its data"},
+		{"busy", redis7, map[string]string{"FUNCTION LIST": "-BUSY Redis is busy running a script.\r\n"}, loader.ErrNotReady, "FUNCTION KILL"},
+		{"disk full", redis7, map[string]string{"FUNCTION LOAD": "-MISCONF Redis is configured to save RDB snapshots\r\n"}, loader.ErrNotReady, "cannot save to disk"},
+		{"too few replicas", redis7, map[string]string{"FUNCTION LOAD": "-NOREPLICAS Not enough good replicas to write.\r\n"}, loader.ErrNotReady, "min-replicas-to-write"},
+		{"a replica without its primary", redis7, map[string]string{"FUNCTION LIST": "-MASTERDOWN Link with MASTER is down\r\n"}, loader.ErrNotReady, "lost its primary"},
 		{"full of clients", redis7, map[string]string{"INFO": "-ERR max number of clients reached\r\n"}, loader.ErrUnreachable, "reached maxclients"},
 		{"not a Redis", redis7, map[string]string{"INFO": "HTTP/1.1 400 Bad Request\r\n"}, loader.ErrUnreachable, "no answer"},
 		{"hangs up", redis7, map[string]string{"INFO": hangUp}, loader.ErrUnreachable, "closed the connection"},
@@ -52,9 +52,9 @@ func TestCheck_reportsWhyServerRefusesLoads(t *testing.T) {
 			// A deploy says the same, and loads nothing.
 			lib := bundle("shop", "1.0.0", "buy")
 			p := plan(t, impatient(t, s.addr), lib)
-			equal(t, "action", "unusable", string(p.Nodes[0].Steps[0].Action))
+			equal(t, "action", "unusable", stands(p.Nodes[0].Steps[0]))
 			r, err := apply(impatient(t, s.addr), p, loader.ApplyOptions{})
-			says(t, err, tt.reason, "load shop_v1 on "+s.addr+": ", tt.part)
+			says(t, err, tt.reason, "deploy shop_v1 on "+s.addr+": ", tt.part)
 			equal(t, "result", (*loader.Result)(nil), r)
 		})
 	}
@@ -63,14 +63,7 @@ func TestCheck_reportsWhyServerRefusesLoads(t *testing.T) {
 func TestCheck_missingServerIsUnreachable(t *testing.T) {
 	client := impatient(t, "127.0.0.1:1")
 	says(t, check(t, client).Problem, loader.ErrUnreachable, "check on 127.0.0.1:1: no connection: dial tcp")
-	v, err := loader.NewTarget(client).Verify(t.Context(), bundle("shop", "1.0.0", "buy"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	says(t, v.Nodes[0].Problem, loader.ErrUnreachable, "verify on 127.0.0.1:1")
-	equal(t, "steps", []loader.Step{{Library: "shop_v1", State: loader.Unknown, To: "1.0.0"}}, v.Nodes[0].Steps)
-	equal(t, "same", false, v.Same())
-	_, err = loader.Ensure(t.Context(), client, bundle("shop", "1.0.0", "buy"))
+	_, err := loader.Ensure(t.Context(), client, bundle("shop", "1.0.0", "buy"))
 	says(t, err, loader.ErrUnreachable, "ensure shop_v1 on 127.0.0.1:1: no connection")
 }
 
@@ -96,10 +89,13 @@ func TestCheck_endsWithItsContext(t *testing.T) {
 func TestTarget_rejectsOtherClients(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
 	lib := bundle("shop", "1.0.0", "buy")
 	for name, err := range map[string]error{
-		"a pipeline":        second(loader.Ensure(t.Context(), cluster.Pipeline(), lib)),
-		"the client is nil": second(loader.Ensure(t.Context(), nil, lib)),
+		"a *redis.Ring is not a target; pass a": second(loader.Ensure(t.Context(), ring, lib)),
+		"a *redis.Pipeline is not a target":     second(loader.Ensure(t.Context(), cluster.Pipeline(), lib)),
+		"a <nil> is not a target":               second(loader.Ensure(t.Context(), nil, lib)),
 	} {
 		says(t, err, loader.ErrUnsupported, name)
 	}
@@ -123,7 +119,7 @@ func TestPermission_errorNamesMissingPermission(t *testing.T) {
 		says(t, state.Problem, loader.ErrNoPermission, "'function|load'", "+function|load")
 		equal(t, "readable", true, state.Readable)
 		_, err := apply(reader, plan(t, reader, lib), loader.ApplyOptions{})
-		says(t, err, loader.ErrNoPermission, "load shop_v1 on "+e.Addr)
+		says(t, err, loader.ErrNoPermission, "deploy shop_v1 on "+e.Addr)
 		_, err = loader.Ensure(t.Context(), reader, lib)
 		says(t, err, loader.ErrNoPermission, "ensure shop_v1 on "+e.Addr)
 
@@ -131,35 +127,26 @@ func TestPermission_errorNamesMissingPermission(t *testing.T) {
 		wrong := e.Connect(t, func(o *redis.Options) { o.Username, o.Password = "reader", "wrong" })
 		says(t, check(t, wrong).Problem, loader.ErrNoPermission, "does not know this user")
 
-		// The minimal permissions of a deploy suffice, and still reveal the version. A user with FUNCTION only deploys without a lock.
+		// The minimal permissions of a deploy suffice, and still reveal the version. A user with FUNCTION only deploys nothing.
 		loading := as("loading", "+function|list", "+function|load")
 		p := plan(t, loading, lib)
 		if p.Nodes[0].Server.Version == "" || p.Nodes[0].Role != loader.Primary {
 			t.Errorf("node is %+v", p.Nodes[0])
 		}
 		_, err = apply(loading, p, loader.ApplyOptions{})
-		says(t, err, loader.ErrNoPermission, "deploy: NOPERM", "'set'", "~rlfunc:{deploy*", "+rpush", "--stateless")
+		says(t, err, loader.ErrNoPermission, "keep the records: NOPERM", "'watch'", "~rlfunc:{deploy*", "+rpush", "rlfunc acl deployer")
 		equal(t, "code", "", held(t, client, "shop_v1"))
-		if _, err := apply(loading, p, loader.ApplyOptions{Stateless: true}); err != nil {
-			t.Error(err)
-		}
-		if err := client.FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
-			t.Fatal(err)
-		}
 		deployer := as("deployer", append([]any{"+function|list", "+function|load"}, deployRules()...)...)
 		if _, err := apply(deployer, p, loader.ApplyOptions{}); err != nil {
 			t.Error(err)
 		}
 		// Where all is in place a reader's plan is clean.
-		equal(t, "action", "same", string(plan(t, reader, lib).Nodes[0].Steps[0].Action))
+		equal(t, "action", "same", stands(plan(t, reader, lib).Nodes[0].Steps[0]))
 	})
 }
 
 func TestMemory_fullServerIsUnchanged(t *testing.T) {
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		if e.Name == "redis-url" {
-			t.Skip("SKIPPED: the server of REDIS_URL keeps its settings")
-		}
 		older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 		put(t, client, older.Code)
 		p := plan(t, client, lib)
@@ -172,11 +159,8 @@ func TestMemory_fullServerIsUnchanged(t *testing.T) {
 		t.Cleanup(func() { limit("0") })
 		state := check(t, client)
 		says(t, state.Problem, loader.ErrOutOfMemory, "maxmemory")
-		if state.Server.MaxMemory != 1 || state.Server.UsedMemory == 0 {
-			t.Errorf("memory is %d of %d", state.Server.UsedMemory, state.Server.MaxMemory)
-		}
 		r, err := apply(client, p, loader.ApplyOptions{})
-		says(t, err, loader.ErrOutOfMemory, "deploy: the server is over its maxmemory")
+		says(t, err, loader.ErrOutOfMemory, "the server is over its maxmemory")
 		equal(t, "result", (*loader.Result)(nil), r)
 		equal(t, "code", older.Code, held(t, client, "shop_v1"))
 		_, err = loader.Ensure(t.Context(), client, bundle("other", "1.0.0", "look"))
@@ -220,7 +204,7 @@ func TestBusy_errorSaysHowToUnblock(t *testing.T) {
 			t.Error(err)
 		}
 		<-done
-		says(t, problem, loader.ErrBusy, "FUNCTION KILL")
+		says(t, problem, loader.ErrNotReady, "FUNCTION KILL")
 	})
 }
 

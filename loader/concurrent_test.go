@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,42 +38,14 @@ func clusterOf(t testing.TB, addrs []string, user string, hooks func(addr string
 
 func none(string) redis.Hook { return nil }
 
-// lockKeys returns the keys of the locks on the nodes, including the target's lease.
-func lockKeys(t *testing.T, nodes []*engines.Member) []string {
-	t.Helper()
-	var keys []string
-	for _, m := range nodes {
-		keys = append(keys, m.Client(t).Keys(t.Context(), "rlfunc:{deploy*}:l[eo]*").Val()...)
-	}
-	return keys
-}
-
-func TestCluster_locksEveryPrimaryAndSharesRecords(t *testing.T) {
+func TestCluster_rollsBackAndRetiresOnEveryPrimary(t *testing.T) {
 	t.Parallel()
 	c := engines.OnPath(t).StartCluster(t, 3, 1)
 	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
 	client := c.Client(t)
 	target := loader.NewTarget(client)
 	deployTo(t, target, "anna", v10)
-
-	var during []string
-	var refused error
-	last := c.Primaries[2].Addr
-	hooked := clusterOf(t, c.Addrs(), "", func(addr string) redis.Hook {
-		if addr != last {
-			return nil
-		}
-		return &between{words: atExec, run: func() {
-			during = lockKeys(t, c.Primaries)
-			_, refused = target.Apply(t.Context(), planOf(t, target, bundle("other", "1.0.0", "look")), as("bert"))
-		}}
-	})
-	deployTo(t, loader.NewTarget(hooked), "anna", v11)
-	equal(t, "locks while it runs", 4, len(during))
-	says(t, refused, loader.ErrLocked, "anna has held the lock")
-	equal(t, "locks afterwards", []string(nil), lockKeys(t, c.Primaries))
-
-	// Rollback, and back up; retire while a client is seen, and by force.
+	deployTo(t, target, "anna", v11)
 	p, err := target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -84,21 +57,52 @@ func TestCluster_locksEveryPrimaryAndSharesRecords(t *testing.T) {
 	for _, addr := range c.Addrs() {
 		equal(t, "code on "+addr, v10.Code, held(t, impatient(t, addr), "shop_v1"))
 	}
-	announce(t, client, v10, "pod-a")
-	gone, err := target.PlanRetire(t.Context(), "shop_v1")
-	if err != nil {
-		t.Fatal(err)
+	equal(t, "outcomes of a retire", outcomesOf(c, "deleted", "followed"), byNode(retire(t, client, "shop_v1")))
+	var all []string
+	for _, line := range story(t, client) {
+		all = append(all, strings.SplitN(line, ":", 2)[0])
 	}
-	_, err = target.Apply(t.Context(), gone, loader.ApplyOptions{})
-	says(t, err, loader.ErrInUse, "1 client of it was seen")
-	r, err = target.Apply(t.Context(), gone, loader.ApplyOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})
-	equal(t, "error of the retire", nil, err)
-	equal(t, "outcomes of the retire", outcomesOf(c, "deleted", "followed"), byNode(r))
-	var last3 []string
-	for _, line := range story(t, client)[1:] {
-		last3 = append(last3, strings.SplitN(line, ":", 2)[0])
-	}
-	equal(t, "history", []string{"deploy by anna done", "rollback by nora done", "retire by nora done"}, last3)
+	equal(t, "history", []string{"deploy by anna done", "deploy by anna done", "rollback by nora done"}, all[:3])
+}
+
+// What another tool loads after the plan, and before the last look or where nothing was, is not overwritten.
+func TestApply_keepsLoadOfAnotherTool(t *testing.T) {
+	older, lib := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
+	foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('shop_v1_buy', function() return 1 end)"}
+	onEngines(t, func(t *testing.T, e engines.Engine, _ *redis.Client) {
+		for name, tt := range map[string]struct {
+			moment []string
+			before *fcall.Library
+		}{"before it looks again": {atVisit, older}, "where nothing was": {atVisit, nil}, "at the last moment where nothing was": {atLoad, nil}} {
+			t.Run(name, func(t *testing.T) {
+				client := e.Client(t)
+				if tt.before != nil {
+					put(t, client, tt.before.Code)
+				}
+				slow := e.Connect(t, nil)
+				slow.AddHook(&between{words: tt.moment, run: func() { put(t, client, foreign.Code) }})
+				_, err := apply(slow, plan(t, client, lib), loader.ApplyOptions{})
+				says(t, err, loader.ErrChanged, "deploy shop_v1 on "+e.Addr+": another tool changed it meanwhile", "plan again")
+				equal(t, "code", foreign.Code, held(t, client, "shop_v1"))
+			})
+		}
+	})
+}
+
+// A saved plan is not applied where its release was rolled back since, although the nodes hold what they held.
+func TestApply_rejectsPlanBeforeARollback(t *testing.T) {
+	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
+	onEngines(t, func(t *testing.T, _ engines.Engine, client *redis.Client) {
+		deploy(t, client, "anna", v10)
+		saved, err := loader.ReadPlan(encode(t, plan(t, client, v11)), v11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deploy(t, client, "anna", v11)
+		rollback(t, client, loader.RollbackOptions{})
+		_, err = apply(client, saved, loader.ApplyOptions{})
+		says(t, err, loader.ErrChanged, "the rollback to 1.0.0 by nora, which began at ", "came after the plan of shop_v1; nothing was changed; plan again")
+	})
 }
 
 func TestCluster_deployersNeverInterleave(t *testing.T) {
@@ -115,7 +119,7 @@ func TestCluster_deployersNeverInterleave(t *testing.T) {
 		plans = append(plans, planOf(t, target, bundle("shop", fmt.Sprintf("1.1.%d", i%5), "buy")))
 	}
 	results, errs := inParallel(func(i int) (*loader.Result, error) {
-		return targets[i].Apply(t.Context(), plans[i], loader.ApplyOptions{Lock: patient})
+		return targets[i].Apply(t.Context(), plans[i], loader.ApplyOptions{})
 	})
 	winners := map[string]int{}
 	for i, err := range errs {
@@ -152,7 +156,7 @@ func TestDeployer_process(t *testing.T) {
 		if addr != stuckAt {
 			return nil
 		}
-		return &between{words: atExec, run: func() { fmt.Println("stuck"); select {} }}
+		return &between{words: atLoad, run: func() { fmt.Println("stuck"); select {} }}
 	})
 	target := loader.NewTarget(client)
 	_, err := target.Apply(context.Background(), planOf(t, target, bundle("shop", "1.1.0", "buy")), as("the deployer that dies"))
@@ -199,24 +203,17 @@ func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
 		t.Fatal("the deployer did not get to the load")
 	}
 
-	// Its locks are still there, and say so; its beginning is in the history.
-	p := planOf(t, target, lib)
-	_, err = target.Apply(t.Context(), p, as("bert"))
-	says(t, err, loader.ErrLocked, "the deployer that dies has held the lock since", "it expires at")
+	// The history and the status have its beginning, and do not take its load for that of another tool.
 	begun := history(t, c.Client(t))[0]
 	equal(t, "event", []any{"the deployer that dies", loader.Unfinished, 3}, []any{begun.By, begun.Outcome, begun.Changes[0].Count})
-	equal(t, "locks", 4, len(lockKeys(t, c.Primaries)))
-
-	// They expire; the test does not wait for that. The next one finishes the job, and can be rolled back to where it all began.
-	for _, m := range c.Primaries {
-		for _, key := range lockKeys(t, []*engines.Member{m}) {
-			if ttl := m.Client(t).PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > 30*time.Second {
-				t.Errorf("lock %s expires in %s", key, ttl)
-			}
-			m.Client(t).PExpire(t.Context(), key, time.Millisecond)
-		}
+	if found := findings(t, target); !slices.Contains(found, "unfinished") {
+		t.Errorf("status finds %v", found)
 	}
-	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{Lock: loader.LockOptions{By: "bert", Wait: 10 * time.Second}})
+	releases, err := target.Releases(t.Context())
+	equal(t, "error and who loaded 1.1.0", []any{nil, "the deployer that dies"}, []any{err, releases[0].By})
+
+	// The next one finishes the job, and can be rolled back to where it all began.
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), as("bert"))
 	equal(t, "error", nil, err)
 	want := outcomesOf(c, "same", "")
 	want[c.Addrs()[0]] = []string{"upgraded"}
@@ -227,31 +224,6 @@ func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "rollback", "downgrade 1.1.0 -> 1.0.0", back.Nodes[0].Steps[0].String())
-}
-
-func TestCluster_cancelledDeployReleasesLocks(t *testing.T) {
-	t.Parallel()
-	c := engines.OnPath(t).StartCluster(t, 3, 0)
-	lib, second := bundle("shop", "1.0.0", "buy"), bundle("other", "1.0.0", "look")
-	ctx, cancel := context.WithCancel(t.Context())
-	stopAt := c.Addrs()[1]
-	client := clusterOf(t, c.Addrs(), "", func(addr string) redis.Hook {
-		if addr != stopAt {
-			return nil
-		}
-		return &between{words: atLock, run: cancel}
-	})
-	target := loader.NewTarget(client)
-	r, err := target.Apply(ctx, planOf(t, target, lib, second), as("anna"))
-	says(t, err, loader.ErrInterrupted, "run it again to finish")
-	equal(t, "outcomes", []string{"loaded", "not_started interrupted"}, byNode(r)[stopAt])
-	equal(t, "locks", []string(nil), lockKeys(t, c.Primaries))
-	equal(t, "outcome in the history", loader.Partly, history(t, c.Client(t))[0].Outcome)
-	deployTo(t, loader.NewTarget(c.Client(t)), "anna", lib)
-	deployTo(t, loader.NewTarget(c.Client(t)), "anna", second)
-	for _, addr := range c.Addrs() {
-		equal(t, "code on "+addr, lib.Code, held(t, impatient(t, addr), "shop_v1"))
-	}
 }
 
 func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
@@ -274,11 +246,11 @@ func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
 		if addr != refused {
 			return nil
 		}
-		return &between{words: atQueue, run: func() { rules(addr, "-function|load") }}
+		return &between{words: atLoad, run: func() { rules(addr, "-function|load") }}
 	})
 	target := loader.NewTarget(client)
 	r, err := target.Apply(t.Context(), planOf(t, target, lib), as("dora"))
-	says(t, err, loader.ErrNoPermission, "load shop_v1 on "+refused+": NOPERM", "function|load")
+	says(t, err, loader.ErrNoPermission, "deploy shop_v1 on "+refused+": NOPERM", "function|load")
 	want := outcomesOf(c, "upgraded", "")
 	want[refused] = []string{"failed no_permission"}
 	equal(t, "outcomes", want, byNode(r))
@@ -292,11 +264,11 @@ func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
 	// A deploy that leaves the node out on purpose says so in the history too.
 	again := bundle("shop", "1.2.0", "buy")
 	_, err = target.Apply(t.Context(), planOf(t, target, again), loader.ApplyOptions{Partial: true})
-	says(t, err, loader.ErrNoPermission, "load shop_v1 on "+refused)
+	says(t, err, loader.ErrNoPermission, "deploy shop_v1 on "+refused)
 	event = history(t, admin)[0]
 	equal(t, "outcome", loader.Partly, event.Outcome)
-	left := event.Changes[len(event.Changes)-1]
-	equal(t, "the node that was left out", []any{refused, loader.NotStarted, "1.0.0", true}, []any{left.Nodes[0], left.Outcome, left.From, left.Problem != ""})
+	left := event.Changes[0]
+	equal(t, "the node that was left out", []any{refused, "skipped", "1.0.0", true}, []any{left.Nodes[0], left.Result, left.From, left.Problem != ""})
 	lib = again
 	// With the permission back the same plan finishes the job.
 	rules(refused, "+function|load")
@@ -304,38 +276,6 @@ func TestCluster_reportsNodesAfterLostPermission(t *testing.T) {
 	for _, addr := range c.Addrs() {
 		equal(t, "code on "+addr, lib.Code, held(t, impatient(t, addr), "shop_v1"))
 	}
-}
-
-func TestRing_isLockedAndRecorded(t *testing.T) {
-	t.Parallel()
-	a, b := engines.OnPath(t).Start(t), engines.OnPath(t).Start(t)
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr, "b": b.Addr}})
-	defer ring.Close()
-	v10, v11 := bundle("shop", "1.0.0", "buy"), bundle("shop", "1.1.0", "buy")
-	target := loader.NewTarget(ring)
-	deployTo(t, target, "anna", v10)
-	deployTo(t, target, "anna", v11)
-	p, err := target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := target.Apply(t.Context(), p, as("anna")); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []*engines.Member{a, b} {
-		equal(t, "code on "+m.Addr, v10.Code, held(t, m.Client(t), "shop_v1"))
-	}
-	equal(t, "locks", []string(nil), lockKeys(t, []*engines.Member{a, b}))
-	equal(t, "events", 3, len(history(t, ring)))
-
-	// A sign of life is on the shard of its key, where a retire looks for it.
-	announce(t, ring, v10, "pod-a")
-	retire, err := target.PlanRetire(t.Context(), "shop_v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = target.Apply(t.Context(), retire, loader.ApplyOptions{})
-	says(t, err, loader.ErrInUse, "pod-a")
 }
 
 func deployTo(t *testing.T, target *loader.Target, by string, lib *fcall.Library) {

@@ -1,13 +1,12 @@
-// Package loader deploys libraries of Redis Functions to servers and verifies them, on a standalone server, Sentinel, Redis
-// Cluster or a ring.
+// Package loader deploys libraries of Redis Functions to servers, on a standalone server, Sentinel or Redis Cluster.
 //
 // A [Target] is the place of a deploy:
 //
-//	target, err := loader.Open("redis+cluster://10.0.0.1,10.0.0.2")
+//	address, err := loader.ParseURL("redis+cluster://10.0.0.1,10.0.0.2")
+//	target := address.Open()
 //	defer target.Close()
-//	plan, err := target.Plan(ctx, ratelimit.Library)               // changes nothing
+//	plan, err := target.Plan(ctx, ratelimit.Library)               // changes nothing; plan.Same() is the check
 //	result, err := target.Apply(ctx, plan, loader.ApplyOptions{})  // loads, then reads back
-//	verified, err := target.Verify(ctx, ratelimit.Library)         // compares byte for byte
 //
 // A service calls [Ensure] when it starts: it loads a missing library and never replaces one.
 //
@@ -17,15 +16,16 @@
 //
 //	-- rlfunc: library=ratelimit version=1.0.0
 //
-// and compares its bytes. The header also says which servers the library requires (requires=redis-7.4,valkey-9.0): on others
-// every operation that would load it reports ErrTooOld. It never replaces code without that header, and only a rollback replaces
+// and compares its bytes. It never replaces code without that header, and only a rollback replaces
 // a higher version. It uses neither FUNCTION FLUSH, which crashes some servers, nor FUNCTION RESTORE, whose dumps depend on the server's version.
 //
-// # Locks and records
+// # Operations at once, and records
 //
-// A deploy holds a lock on the target and on each primary. It records its work in database 0: [Target.Releases] has the source
-// of the last releases, which [Target.PlanRollback] needs, and [Target.History] has the operations. [Target.PlanRetire] removes a
-// library and leaves a tombstone, so that clients do not load it again. Services that call [Announce] are listed as its clients.
+// Whatever two operations do at once, every primary ends on one version, and each is told what became of its own ([Target.Apply]). Of
+// three at once that need not hold: plan again when they have ended.
+// An operation records its work in database 0: [Target.Releases] has the source of the last releases, which [Target.PlanRollback]
+// needs, and [Target.History] has the operations. [Target.PlanRetire] removes a library. [Target.Clients] lists the connected programs
+// that say which libraries they use, and [Target.Status] what is wrong.
 //
 // # Results and errors
 //

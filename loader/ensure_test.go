@@ -24,11 +24,11 @@ func TestEnsure_loadsOnlyMissingLibraries(t *testing.T) {
 		reason loader.Reason
 		part   string
 	}{
-		{"missing", nil, loader.Step{Outcome: loader.Loaded, Found: "1.2.0"}, "", ""},
-		{"same", lib, loader.Step{Outcome: loader.Already, From: "1.2.0", Found: "1.2.0"}, "", ""},
-		{"newer", newer, loader.Step{Outcome: loader.KeptNewer, From: "1.3.0", Found: "1.3.0"}, "", ""},
+		{"missing", nil, loader.Step{Outcome: loader.Done, Found: "1.2.0"}, "", ""},
+		{"same", lib, loader.Step{Outcome: loader.Skipped, From: "1.2.0", Found: "1.2.0"}, "", ""},
+		{"newer", newer, loader.Step{Outcome: loader.Skipped, From: "1.3.0", Found: "1.3.0"}, "", ""},
 		{"older", older, loader.Step{Outcome: loader.Failed, From: "1.1.0", Found: "1.1.0"}, loader.ErrOlder, "the node has 1.1.0, and this client was generated from 1.2.0; run `rlfunc deploy`"},
-		{"drifted", drifted, loader.Step{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "differs from this source, first at functions/shop/shop.lua:11; `rlfunc deploy --replace-drifted`"},
+		{"drifted", drifted, loader.Step{Outcome: loader.Failed, From: "1.2.0", Found: "1.2.0"}, loader.ErrDrifted, "differs from this source, first at functions/shop/shop.lua:2; give it a new version, or replace it with `rlfunc deploy --replace-drifted`"},
 		{"foreign", foreign, loader.Step{Outcome: loader.Failed}, loader.ErrConflict, "the name shop_v1 belongs"},
 		{"a function is held", holder, loader.Step{Outcome: loader.Failed}, loader.ErrConflict, "function SHOP_V1_BUY belongs to library legacy"},
 	}

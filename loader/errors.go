@@ -1,10 +1,12 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,8 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // A Reason is the kind of an Error. Reasons are errors, so errors.Is(err, loader.ErrReadOnly) works on every error of this
@@ -26,23 +26,15 @@ const (
 	ErrUnreachable Reason = "unreachable"
 	// ErrNoFunctions: the server has no FUNCTION commands: Redis before 7.0, another product, or a managed server that refuses them.
 	ErrNoFunctions Reason = "no_functions"
-	// ErrTooOld: the server is older than the library requires, or another product.
-	ErrTooOld Reason = "too_old"
 	// ErrNoPermission: the user lacks a permission or is unknown.
 	ErrNoPermission Reason = "no_permission"
 	// ErrReadOnly: the node is a replica.
 	ErrReadOnly Reason = "read_only"
 	// ErrOutOfMemory: the server is over its maxmemory and loads nothing.
 	ErrOutOfMemory Reason = "out_of_memory"
-	// ErrBusy: a script or function runs too long and blocks the server.
-	ErrBusy Reason = "busy"
-	// ErrLoading: the server is still reading its data after a start.
-	ErrLoading Reason = "loading"
-	// ErrNotWritable: the server refuses writes at the moment for another reason.
-	ErrNotWritable Reason = "not_writable"
-	// ErrTooSlow: the library did not load within the server's limit of 500 ms.
-	ErrTooSlow Reason = "too_slow"
-	// ErrRejected: the server refuses the code, or its reply is malformed.
+	// ErrNotReady: the server refuses work at the moment: it is busy, still reads its data, or takes no writes.
+	ErrNotReady Reason = "not_ready"
+	// ErrRejected: the server refuses the code, for example because it took more than 500 ms to load, or its reply is malformed.
 	ErrRejected Reason = "rejected"
 	// ErrOutcomeUnknown: the connection broke during a load; the library may be loaded or not.
 	ErrOutcomeUnknown Reason = "outcome_unknown"
@@ -52,22 +44,18 @@ const (
 	ErrDrifted Reason = "drifted"
 	// ErrOlder: the node has an older version, which only a deploy replaces.
 	ErrOlder Reason = "older"
-	// ErrReplication: a replica does not hold its primary's library.
+	// ErrReplication: a replica does not hold its primary's library, or has not confirmed that it does.
 	ErrReplication Reason = "replication"
-	// ErrChanged: the libraries or the server changed since they were read.
+	// ErrChanged: the libraries or the server changed since they were read, or another operation took the place of this one.
 	ErrChanged Reason = "changed"
-	// ErrLocked: another deployer is at work; the error's Lock names it.
-	ErrLocked Reason = "locked"
-	// ErrLockLost: a lock expired or was removed during the operation. Nothing was changed on its node after that.
-	ErrLockLost Reason = "lock_lost"
+	// ErrUnfinished: the deploy of a higher version has not ended.
+	ErrUnfinished Reason = "unfinished"
 	// ErrNoRecord: no release is recorded to roll back to.
 	ErrNoRecord Reason = "no_record"
-	// ErrInUse: the library has recent clients.
+	// ErrInUse: the library has clients.
 	ErrInUse Reason = "in_use"
 	// ErrInterrupted: the context was cancelled; nothing was sent after that.
 	ErrInterrupted Reason = "interrupted"
-	// ErrRetired: the library was retired; only a deploy or a rollback restores it.
-	ErrRetired Reason = "retired"
 	// ErrLibrary: the given library is inconsistent.
 	ErrLibrary Reason = "bad_library"
 	// ErrPlan: the plan is invalid.
@@ -87,8 +75,7 @@ type Error struct {
 	Library string `json:"library,omitempty"` // "ratelimit_v1"
 	Node    string `json:"node,omitempty"`    // "127.0.0.1:7001"
 	Reason  Reason `json:"reason"`
-	Text    string `json:"text"`           // what failed, why, and what to do
-	Lock    *Lock  `json:"lock,omitempty"` // of ErrLocked
+	Text    string `json:"text"` // what failed, why, and what to do
 	Cause   error  `json:"-"`
 }
 
@@ -110,21 +97,9 @@ func (e *Error) Is(target error) bool { return target == e.Reason }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// at returns e as part of another operation.
-func (e *Error) at(op, library string) *Error {
-	again := *e
-	again.Op, again.Library = op, library
-	return &again
-}
-
 var newlines = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ")
 
 func oneLine(s string) string { return strings.TrimSpace(newlines.Replace(s)) }
-
-// interrupted returns the error of a step that was not tried because its context ended.
-func interrupted(ctx context.Context, op, library, node string) *Error {
-	return &Error{Op: op, Library: library, Node: node, Reason: ErrInterrupted, Cause: ctx.Err(), Text: "not tried: " + plainText(ctx.Err())}
-}
 
 // codes are the first words of replies that mean the same for every command. %s in a text is the server's reply.
 var codes = map[string]struct {
@@ -137,12 +112,12 @@ var codes = map[string]struct {
 	"DENIED":      {ErrNoPermission, "the server is in protected mode and takes local connections only"},
 	"READONLY":    {ErrReadOnly, "this is a read-only replica; give the address of its primary"},
 	"OOM":         {ErrOutOfMemory, "the server is over its maxmemory and loads nothing; free memory or raise maxmemory"},
-	"BUSY":        {ErrBusy, "a script or function has blocked the server for seconds; see FUNCTION STATS, FUNCTION KILL and SCRIPT KILL"},
-	"LOADING":     {ErrLoading, "the server is still reading its data after a start; try again when it is done"},
-	"MISCONF":     {ErrNotWritable, "the server cannot save to disk and refuses writes; see its log"},
-	"NOREPLICAS":  {ErrNotWritable, "the server has fewer good replicas than its min-replicas-to-write and refuses writes"},
-	"MASTERDOWN":  {ErrNotWritable, "this is a replica that has lost its primary"},
-	"CLUSTERDOWN": {ErrNotWritable, "the cluster is down"},
+	"BUSY":        {ErrNotReady, "a script or function has blocked the server for seconds; see FUNCTION STATS, FUNCTION KILL and SCRIPT KILL"},
+	"LOADING":     {ErrNotReady, "the server is still reading its data after a start; try again when it is done"},
+	"MISCONF":     {ErrNotReady, "the server cannot save to disk and refuses writes; see its log"},
+	"NOREPLICAS":  {ErrNotReady, "the server has fewer good replicas than its min-replicas-to-write and refuses writes"},
+	"MASTERDOWN":  {ErrNotReady, "this is a replica that has lost its primary"},
+	"CLUSTERDOWN": {ErrNotReady, "the cluster is down"},
 }
 
 // classify returns what the failure of a command means. A write that may have reached the server is ErrOutcomeUnknown; a read
@@ -163,13 +138,13 @@ func classify(op, library, node string, writes bool, err error) *Error {
 		}
 		return e
 	}
-	var malformed resp.FormatError
+	var malformed formatError
 	if errors.As(err, &malformed) {
 		e.Reason, e.Text = ErrRejected, string(malformed)
 		return e
 	}
 	e.Reason, e.Text = ErrUnreachable, "no answer: "+plainText(err)
-	switch unsent := conn.Unsent(err); {
+	switch unsent := notSent(err); {
 	case writes && !unsent:
 		e.Reason = ErrOutcomeUnknown
 	case errors.Is(err, context.Canceled):
@@ -178,6 +153,15 @@ func classify(op, library, node string, writes bool, err error) *Error {
 		e.Text = "no connection: " + plainText(err)
 	}
 	return e
+}
+
+// notSent reports whether an error occurred before the command reached a connection.
+func notSent(err error) bool {
+	var op *net.OpError
+	var record tls.RecordHeaderError
+	var cert *tls.CertificateVerificationError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &record) || errors.As(err, &cert) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
 }
 
 // answered reports whether the server answered, so that it is still worth asking.
@@ -208,50 +192,43 @@ func plainText(err error) string {
 	return text
 }
 
-// loadTimeout ends the reply to a load that took more than 500 ms. Its first word is ERR, so only the text, which is the same
-// on all servers, identifies it.
-const loadTimeout = "FUNCTION LOAD timeout"
-
 var bundlePosition = regexp.MustCompile(`@?user_function:(\d+)`)
 
-// rejected returns the error of an ERR reply to FUNCTION LOAD that the names on the server do not explain. It translates
-// positions in the text to the author's.
-func rejected(op string, lib *fcall.Library, node string, err error) *Error {
-	e := &Error{Op: op, Library: lib.ServerName, Node: node, Reason: ErrRejected, Cause: err}
+// reject makes e the error of an ERR reply to FUNCTION LOAD. It translates positions in the text to the author's.
+func (e *Error) reject(lib *fcall.Library, err error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(oneLine(err.Error()), "ERR "), ": ERR ", ": ")
-	if strings.HasSuffix(text, loadTimeout) {
-		e.Reason = ErrTooSlow
+	if strings.HasSuffix(text, "FUNCTION LOAD timeout") { // the same on all servers, and the first word is ERR
 		e.Text = "the library did not load within the server's limit of 500 ms; do less at the top of its files, or try again when the server is idle"
-		return e
+		return
 	}
 	e.Text = "the server refuses the library: " + bundlePosition.ReplaceAllStringFunc(text, func(match string) string {
 		line, _ := strconv.Atoi(match[strings.IndexByte(match, ':')+1:])
 		file, at := lib.Locate(line)
-		if file == "" {
-			file = lib.ServerName + " bundle"
-		}
-		return file + ":" + strconv.Itoa(at)
+		return cmp.Or(file, lib.ServerName+" bundle") + ":" + strconv.Itoa(at)
 	})
-	return e
 }
 
 // stateCommands are the commands that a deploy needs besides FUNCTION, on keys of keyPattern.
-const stateCommands = "+time +watch +unwatch +multi +exec +discard +get +getex +set +del +pttl +hset +hget +hdel +hgetall +rpush +ltrim +lrange"
+const stateCommands = "+time +watch +unwatch +multi +exec +discard +incr +hset +hget +hdel +hgetall +rpush +ltrim +lrange"
 
-// classifyRecordError returns why the lock, the records or the history could not be read or written.
-func classifyRecordError(op, node string, err error) *Error {
-	e := classify(op, "", node, true, err)
+// recordError returns why the records could not be read or written.
+func recordError(err error) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	e := classify("keep the records", "", "", true, err)
 	var reply redis.Error
 	if !errors.As(err, &reply) {
 		return e
 	}
-	switch code, _, _ := strings.Cut(reply.Error(), " "); code {
-	case "NOPERM":
-		e.Text = reply.Error() + "; a deploy stores its lock and records on the server and needs ~" + keyPattern + " " + stateCommands + "; a user with FUNCTION only deploys with --stateless"
-	case "MOVED", "ASK":
+	switch code, _, _ := strings.Cut(reply.Error(), " "); {
+	case code == "NOPERM" && !strings.Contains(reply.Error(), "'function|"):
+		e.Text = reply.Error() + "; a deploy keeps records on the server and needs ~" + keyPattern + " " + stateCommands + " (see `rlfunc acl deployer`)"
+	case code == "MOVED", code == "ASK":
 		e.Reason = ErrUnsupported
-		e.Text = "this is one node of a cluster, and another node has the records: use redis+cluster://"
-	case "WRONGTYPE":
+		e.Text = "another node of the cluster has the records: use redis+cluster://, and try again if slots are moving"
+	case code == "WRONGTYPE":
 		e.Text = "a key that begins with rlfunc:{deploy} holds something that rlfunc did not write: " + reply.Error()
 	}
 	return e

@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// A deploy plans, applies and verifies.
+// A deploy plans and applies; another plan checks.
 func ExampleTarget_Apply() {
 	ctx := context.Background()
 	client := embedded.New(embedded.Options{}) // or the client of ParseURL("redis://...")
@@ -36,12 +36,12 @@ func ExampleTarget_Apply() {
 	}
 	for _, n := range result.Nodes {
 		for _, s := range n.Steps {
-			fmt.Println(n.Addr, s.Library, s.Outcome, s.Found)
+			fmt.Println(n.Addr, s.Library, s.Word(), s.Found)
 		}
 	}
 
-	verification, err := target.Verify(ctx, ratelimit.Library)
-	fmt.Println(verification.Same(), err)
+	plan, err = target.Plan(ctx, ratelimit.Library) // the check: every node holds every library
+	fmt.Println(plan.Same(), err)
 	// Output:
 	// ratelimit_v1 on embedded: load 1.0.0
 	// 1 to load
@@ -62,7 +62,7 @@ func ExampleEnsure() {
 	case err != nil:
 		fmt.Println(err)
 	default:
-		fmt.Println(result.Nodes[0].Steps[0].Outcome)
+		fmt.Println(result.Nodes[0].Steps[0].Word())
 	}
 	// Output: loaded
 }

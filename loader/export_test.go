@@ -2,27 +2,47 @@ package loader
 
 import (
 	"context"
-	"fmt"
-	"testing"
-	"time"
+	"slices"
+	"strings"
 )
 
-// SetLockTimes makes locks shorter for a test.
-func SetLockTimes(t *testing.T, ttl, renew time.Duration) {
-	oldTTL, oldRenew := lockTTL, renewEvery
-	lockTTL, renewEvery = ttl, renew
-	t.Cleanup(func() { lockTTL, renewEvery = oldTTL, oldRenew })
+// Clients of these names visit the nodes one by one, in the order of their addresses or in reverse.
+const (
+	OneByOne   = "one-by-one"
+	InReverse  = OneByOne + "-in-reverse"
+	sequential = OneByOne
+)
+
+func init() {
+	together := onEach
+	onEach = func(nodes []*node, f func(int, *node)) {
+		name := ""
+		if len(nodes) > 0 {
+			name = nodes[0].client.Options().ClientName
+		}
+		if !strings.HasPrefix(name, sequential) {
+			together(nodes, f)
+			return
+		}
+		order := make([]int, len(nodes))
+		for i := range order {
+			order[i] = i
+		}
+		if name == InReverse {
+			slices.Reverse(order)
+		}
+		for _, i := range order {
+			f(i, nodes[i])
+		}
+	}
 }
 
-// LockKey returns the key of the lock on a node whose CLUSTER NODES has this text.
-var LockKey = clusterFenceKey
+// RevisionKey returns the key of the revision of a node whose CLUSTER NODES has this text.
+var RevisionKey = revisionKey
 
-// EventText returns the history's text of an event with these changes, each on another node.
-func EventText(e Event, changes []EventChange) ([]byte, error) {
-	for i := range changes {
-		changes[i].Nodes = []string{fmt.Sprintf("%0200d:6379", i)}
-	}
-	e.Changes = grouped(changes)
+// EventText returns the history's text of an event with these steps.
+func EventText(e Event, nodes []NodeSteps) ([]byte, error) {
+	e.Changes = changesOf(nodes, func(NodeSteps, Step) bool { return true })
 	return e.text()
 }
 

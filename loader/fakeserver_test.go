@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -137,10 +138,10 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 
 func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
 
-// answers returns the handler of a Redis with the given INFO and the given answers to commands. It stores strings.
+// answers returns the handler of a Redis with the given INFO and the given answers to commands. It stores hashes.
 func answers(info string, special map[string]string) func(string, []string) string {
 	var mu sync.Mutex
-	held := map[string]string{}
+	fields := map[string][]string{}
 	return func(command string, args []string) string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -154,18 +155,18 @@ func answers(info string, special map[string]string) func(string, []string) stri
 			return bulk(info)
 		case "TIME":
 			return "*2\r\n" + bulk("1763706467") + bulk("137146")
-		case "SET":
-			held[args[1]] = args[2]
-		case "DEL":
-			delete(held, args[1])
-		case "GET":
-			if text, ok := held[args[1]]; ok {
-				return bulk(text)
+		case "HGETALL":
+			all := ""
+			for _, field := range fields[args[1]] {
+				all += bulk(field)
 			}
-			return "$-1\r\n"
-		case "HGETALL", "LRANGE", "ZRANGEBYSCORE":
+			return fmt.Sprintf("*%d\r\n%s", len(fields[args[1]]), all)
+		case "HSET":
+			fields[args[1]] = append(fields[args[1]], args[2:]...)
+			return ":1\r\n"
+		case "LRANGE":
 			return "*0\r\n"
-		case "HSET", "HDEL", "RPUSH":
+		case "HDEL", "RPUSH", "INCR":
 			return ":1\r\n"
 		case "FUNCTION LIST":
 			return "*0\r\n"

@@ -11,17 +11,20 @@ import (
 
 func TestHistory_eventTakesAtMost4KiB(t *testing.T) {
 	t.Parallel()
-	var same, different []loader.EventChange
+	var same, different []loader.NodeSteps
 	for i := range 1000 {
-		c := loader.EventChange{Library: fmt.Sprintf("shop%d_v1", i%5), From: "1.0.0", To: "1.1.0", Outcome: loader.Upgraded}
-		same = append(same, c)
+		n := loader.NodeSteps{Node: loader.Node{Addr: fmt.Sprintf("%0200d:6379", i)}}
+		s := loader.Step{Library: fmt.Sprintf("shop%d_v1", i%5), Action: loader.Upgrade, From: "1.0.0", To: "1.1.0", Outcome: loader.Done}
+		n.Steps = []loader.Step{s}
+		same = append(same, n)
 		if i != 500 {
-			c.Outcome, c.Problem = loader.Failed, fmt.Sprint(i, strings.Repeat(" does not answer", 100))
+			s.Outcome, s.Problem = loader.Failed, &loader.Error{Text: fmt.Sprint(i, strings.Repeat(" does not answer", 100))}
 		}
-		different = append(different, c)
+		n.Steps = []loader.Step{s}
+		different = append(different, n)
 	}
-	for name, changes := range map[string][]loader.EventChange{"the same everywhere": same, "something else on each node": different} {
-		text, err := loader.EventText(loader.Event{ID: "x"}, changes)
+	for name, nodes := range map[string][]loader.NodeSteps{"the same everywhere": same, "something else on each node": different} {
+		text, err := loader.EventText(loader.Event{ID: "x"}, nodes)
 		if err != nil || len(text) > 4096 {
 			t.Errorf("%s: %d bytes, %v", name, len(text), err)
 		}

@@ -4,20 +4,14 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// shortly is longer than any answer of a healthy server takes.
-const shortly = 2 * time.Second
-
 func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
 	t.Parallel()
-	c := engines.OnPath(t).StartCluster(t, 3, 0)
+	c := engines.OnPath(t).StartCluster(t, 3, 0, "--cluster-require-full-coverage", "no") // or the others refuse the records, too, after a while
 	down := c.Primaries[1]
 	lib := bundle("shop", "1.0.0", "buy")
 	target := loader.NewTarget(c.Client(t))
@@ -28,14 +22,14 @@ func TestCluster_finishesAfterNodeWasDown(t *testing.T) {
 	want[down.Addr] = []string{"unusable"}
 	equal(t, "plan", want, actions(p))
 	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
-	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)
+	says(t, err, loader.ErrUnreachable, "deploy shop_v1 on "+down.Addr)
 	equal(t, "result", (*loader.Result)(nil), r)
 
 	// On purpose, the others are loaded; the result says what holds where.
-	r, err = target.Apply(t.Context(), p, loader.ApplyOptions{Partial: true, Stateless: true})
-	says(t, err, loader.ErrUnreachable, "load shop_v1 on "+down.Addr)
+	r, err = target.Apply(t.Context(), p, loader.ApplyOptions{Partial: true})
+	says(t, err, loader.ErrUnreachable, "deploy shop_v1 on "+down.Addr)
 	outcomes := outcomesOf(c, "loaded", "")
-	outcomes[down.Addr] = []string{"not_started unreachable"}
+	outcomes[down.Addr] = []string{"skipped unreachable"}
 	equal(t, "outcomes", outcomes, byNode(r))
 
 	// It is back, and another run finishes.
@@ -69,42 +63,11 @@ func TestCluster_rejectsSavedPlanOfOtherPrimaries(t *testing.T) {
 	c.Primaries[0], c.Replicas[0] = now, old
 	c.Await(t)
 	_, err = target.Apply(t.Context(), saved, loader.ApplyOptions{})
-	says(t, err, loader.ErrChanged, "the plan is for", old.Addr, "and the target is", now.Addr, "nothing was loaded")
+	says(t, err, loader.ErrChanged, now.Addr+" was no primary of this target when the plan was made", "nothing was changed")
 
 	// A replica more or less is none of the plan's business.
 	p := planOf(t, target, lib)
 	p.Nodes = slices.DeleteFunc(p.Nodes, func(n loader.NodeSteps) bool { return n.Addr == old.Addr })
 	_, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
 	equal(t, "error", nil, err)
-}
-
-func TestRing_loadsShardsMarkedDown(t *testing.T) {
-	t.Parallel()
-	program := engines.OnPath(t)
-	first, second := program.Start(t), program.Start(t)
-	replica := first.StartReplica(t)
-	ring := redis.NewRing(&redis.RingOptions{
-		Addrs: map[string]string{"a": first.Addr, "b": second.Addr, "again": second.Addr}, HeartbeatFrequency: 10 * time.Millisecond,
-	})
-	defer ring.Close()
-	target := loader.NewTarget(ring)
-	lib := bundle("shop", "1.0.0", "buy")
-	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
-	equal(t, "error", nil, err)
-	equal(t, "outcomes", map[string][]string{first.Addr: {"loaded"}, second.Addr: {"loaded"}, replica.Addr: {"followed"}}, byNode(r))
-
-	second.Kill()
-	for ring.Len() > 1 {
-		time.Sleep(time.Millisecond)
-	}
-	v, err := target.Verify(t.Context(), lib)
-	equal(t, "error", nil, err)
-	for _, n := range v.Nodes {
-		if n.Addr == second.Addr {
-			says(t, n.Problem, loader.ErrUnreachable, "verify on "+second.Addr)
-		} else {
-			equal(t, "state on "+n.Addr, loader.Same, n.Steps[0].State)
-		}
-	}
-	equal(t, "nodes", 3, len(v.Nodes))
 }

@@ -1,314 +1,246 @@
 package loader
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"slices"
-	"sync"
-	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/mod/semver"
-
-	"github.com/rlfunc/rlfunc/loader/internal/conn"
 )
 
-// keptEvents is the number of stored events. An operation stores two: at its beginning and at its end.
-const keptEvents = 1000
+// Two operations at once, stopped and resumed anywhere, leave every primary with one version, by two rules.
+//
+// An operation first writes in the records that it is the last one on its libraries (see [session.begin]), in a transaction that fails if
+// another one did so, or the nodes changed, since its plan. Whoever plans later sees it, and takes its place; but a deploy does not take the
+// place of one of a higher version.
+//
+// Then it visits every primary, in a transaction that watches that primary's revision: it reads in the records whether it still is the last
+// one, and what the primary holds, loads what it wants there, and raises the revision, also where the primary holds that already. So whoever
+// has been replaced finds that out, or its transaction fails because its successor was there: it cannot undo what its successor did.
+//
+// A primary of a cluster that owns no slots takes no keys, so nothing keeps two operations there apart; the next plan shows what they left.
 
-// An Op is an operation on a target.
-type Op string
-
-// The operations.
-const (
-	OpDeploy   Op = "deploy"
-	OpRollback Op = "rollback"
-	OpRetire   Op = "retire"
-)
-
-// An Event is one operation on a target.
-type Event struct {
-	ID      string        `json:"id"`
-	Op      Op            `json:"op"`
-	By      string        `json:"by"`
-	At      time.Time     `json:"at"`               // the beginning, by the server's clock
-	Ended   time.Time     `json:"ended,omitzero"`   // the end; zero while unfinished
-	Outcome Outcome       `json:"outcome"`          // Unfinished, Done, Partly or Failed
-	Changes []EventChange `json:"changes"`          // the planned changes with their outcomes
-	More    int           `json:"more,omitempty"`   // number of changes left out to keep the event small
-	Forced  []string      `json:"forced,omitempty"` // of a forced retire: the first clients in use
-}
-
-// An EventChange is the same change of one library on one or more nodes.
-type EventChange struct {
-	Library string   `json:"library"`
-	From    string   `json:"from,omitempty"`
-	To      string   `json:"to,omitempty"`
-	Outcome Outcome  `json:"outcome,omitempty"` // empty while unfinished
-	Problem string   `json:"problem,omitempty"`
-	Count   int      `json:"count"` // number of nodes
-	Nodes   []string `json:"nodes"` // the first of them, by address
-}
-
-// Bounds of an event. All events together take at most keptEvents times maxEvent.
-const (
-	maxEvent   = 4 << 10 // bytes
-	keptNodes  = 3
-	keptForced = 10
-)
-
-// History lists the last operations on the target, the newest first. Operations without changes are not recorded.
-func (t *Target) History(ctx context.Context, last int) ([]Event, error) {
-	s, err := t.open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	return s.records.events(ctx, last)
-}
-
-func (rec records) events(ctx context.Context, last int) ([]Event, error) {
-	reply, err := rec.read(ctx, "LRANGE", keyHistory, -2*max(last, 1), -1)
-	if err != nil {
-		return nil, err
-	}
-	items, _ := reply.([]any)
-	at := map[string]int{}
-	events := []Event{}
-	for _, item := range items {
-		text, _ := item.(string)
-		var e Event
-		if err := json.Unmarshal([]byte(text), &e); err != nil || e.ID == "" {
-			return nil, &Error{Op: "read the history", Reason: ErrRejected, Cause: err, Text: keyHistory + " holds something that rlfunc did not write; remove it"}
-		}
-		if i, ok := at[e.ID]; ok {
-			events[i] = e
-			continue
-		}
-		at[e.ID] = len(events)
-		events = append(events, e)
-	}
-	slices.Reverse(events)
-	return events[:min(len(events), max(last, 1))], nil
-}
-
-// An operation holds the locks of a change and records it.
+// An operation is a change of a target that is under way, and its records.
 type operation struct {
+	plan    *Plan // of now
+	options ApplyOptions
 	records records
 	event   Event
-	changes []EventChange // each on one node
 	known   map[string]Release
-
-	mu   sync.Mutex
-	held []*fence
-	stop context.CancelFunc // ends the renewal of what is held
 }
 
-// begin records the releases that the operation replaces and loads, and that it begins. If that fails the operation does not
-// run.
-func (g *operation) begin(ctx context.Context, p *Plan, o ApplyOptions) error {
-	now, err := g.records.now(ctx)
+// begun reports whether the operation has anything to do.
+func (g *operation) begun() bool { return !g.event.At.IsZero() }
+
+// begin makes the operation the last one on its libraries, if no other one has begun and no node has changed since the plan. Then it records
+// that it begins, and the releases that it replaces and loads. If that fails the operation does not run.
+func (s *session) begin(ctx context.Context, p *Plan, o ApplyOptions) (*operation, error) {
+	g := &operation{options: o, records: s.records, event: Event{ID: rand.Text(), Op: p.Op, By: shorten(oneLine(cmp.Or(o.By, "unknown")), 200), Outcome: Unfinished}}
+	err := s.records.on(ctx, func(server *redis.Client) error {
+		return server.Watch(ctx, func(tx *redis.Tx) error {
+			fields, err := g.claim(ctx, s, p)
+			if err == nil && len(fields) > 0 {
+				_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.HSet(ctx, keyCurrent, fields...).Err() })
+			}
+			return err
+		}, keyCurrent)
+	})
+	switch {
+	case errors.Is(err, redis.TxFailedErr):
+		return nil, changed("another operation began at the same moment")
+	case err == nil && g.begun():
+		err = g.recordBeginning(ctx)
+	}
+	return g, err
+}
+
+// claim returns the fields of keyCurrent that make the operation the last one on its libraries, or an error if it may not be.
+func (g *operation) claim(ctx context.Context, s *session, p *Plan) (fields []any, err error) {
+	current, err := g.records.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unfinished := false
+	for i, lib := range p.libs {
+		d := current[lib.ServerName]
+		same := d.ID != "" && d.Digest == digest(lib)
+		if after := p.Libraries[i].After; !same && after != unread && d.ID != after {
+			return nil, changed(d.String() + ", came after the plan of " + lib.ServerName)
+		}
+		order := semver.Compare("v"+d.Version, "v"+lib.Version)
+		if !same && !d.ended && d.Digest != "" && p.Op == OpDeploy && (order > 0 || order == 0 && !g.options.ReplaceDrifted) {
+			return nil, &Error{
+				Op: string(p.Op), Library: lib.ServerName, Reason: ErrUnfinished,
+				Text: d.String() + ", has not ended; nothing was loaded; wait for it; if its process is gone, run it again, or `rlfunc rollback` to this version",
+			}
+		}
+		unfinished = unfinished || same && !d.ended
+	}
+	if g.plan, err = s.planAgain(ctx, p, g.options); err != nil || !unfinished && g.plan.Count(g.options.wants) == 0 {
+		return nil, err
+	}
+	if g.event.At, err = g.records.now(ctx); err != nil {
+		return nil, err
+	}
+	for i, lib := range p.libs {
+		d := decision{ID: g.event.ID, Op: p.Op, Version: lib.Version, Digest: digest(lib), By: g.event.By, At: g.event.At}
+		for _, l := range g.replaced(i) {
+			d.Replaced = l.release().ID()
+		}
+		text, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, lib.ServerName, string(text))
+	}
+	return fields, nil
+}
+
+// replaced returns what a library replaces on the nodes, the highest version last.
+func (g *operation) replaced(i int) (all []LoadedLibrary) {
+	for j, n := range g.plan.Nodes {
+		there := named(g.plan.States[j].Libraries, g.plan.libs[i].ServerName)
+		if g.options.wants(n.Steps[i]) && there != nil && there.Name != "" {
+			all = append(all, *there)
+		}
+	}
+	slices.SortFunc(all, func(a, b LoadedLibrary) int { return semver.Compare("v"+a.Version, "v"+b.Version) })
+	return all
+}
+
+// recordBeginning records the releases that the operation replaces and loads, and that it begins.
+func (g *operation) recordBeginning(ctx context.Context) (err error) {
+	all, err := g.records.releases(ctx)
 	if err != nil {
 		return err
 	}
-	g.event.At = now
-	if g.known, err = g.records.known(ctx); err != nil {
-		return err
+	g.known = map[string]Release{}
+	for _, r := range all {
+		g.known[r.Digest] = r
 	}
+	p := g.plan
 	for i, lib := range p.libs {
-		replaced, coming := "", false
-		for j, n := range p.Nodes {
-			s := n.Steps[i]
-			if !o.wants(s) {
+		replaced := g.replaced(i)
+		for _, l := range replaced {
+			r := l.release()
+			if _, ok := g.known[r.Digest]; ok {
 				continue
 			}
-			coming = true
-			g.changes = append(g.changes, EventChange{Library: s.Library, From: s.From, To: s.To, Nodes: []string{n.Addr}})
-			there := held(p.States[j], s.Library)
-			if there == nil {
-				continue
-			}
-			r := Release{Library: there.ServerName, Name: there.Name, Version: there.Version, Digest: there.Digest, Recorded: now}
-			if replaced == "" || semver.Compare("v"+r.Version, "v"+versionOf(replaced)) > 0 {
-				replaced = r.ID()
-			}
-			if _, ok := g.known[r.field()]; !ok {
-				if err := g.keep(ctx, r, there.Code); err != nil {
-					return err
-				}
+			r.At = g.event.At
+			if err := g.keep(ctx, r, l.Code); err != nil {
+				return err
 			}
 		}
-		if !coming || p.Op == OpRetire {
+		if p.Op == OpRetire || !slices.ContainsFunc(p.Nodes, func(n NodeSteps) bool { return g.options.wants(n.Steps[i]) }) {
 			continue
 		}
 		r := releaseOf(lib)
-		if known, ok := g.known[r.field()]; ok {
-			r = known
-		} else {
-			r.Recorded = now
-		}
-		if replaced != "" && semver.Compare("v"+versionOf(replaced), "v"+lib.Version) <= 0 {
-			r.Replaced = replaced // a rollback leads to a lower version, never back to the one it has left
+		r.At, r.By, r.Replaced = g.event.At, g.event.By, g.known[r.Digest].Replaced
+		if n := len(replaced); n > 0 && semver.Compare("v"+replaced[n-1].Version, "v"+lib.Version) <= 0 {
+			r.Replaced = replaced[n-1].release().ID() // a rollback leads to a lower version, never back to the one it has left
 		}
 		if err := g.keep(ctx, r, lib.Code); err != nil {
 			return err
 		}
 	}
-	if p.Op == OpRetire {
-		g.event.Forced = inUseBy(p.Clients)
+	for _, c := range p.Clients[:min(len(p.Clients), keptForced)] {
+		g.event.Forced = append(g.event.Forced, c.String())
 	}
+	g.event.Changes = changesOf(p.Nodes, func(_ NodeSteps, s Step) bool { return g.options.wants(s) })
 	return g.record(ctx)
 }
 
-// keep stores a release.
+// keep stores a release. The source is stored first, because a release without it is useless.
 func (g *operation) keep(ctx context.Context, r Release, code string) error {
-	g.known[r.field()] = r
-	return g.records.keep(ctx, r, code)
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	g.known[r.Digest] = r
+	return g.records.write(ctx, []any{"HSET", keyCode, r.Digest, code}, []any{"HSET", keyReleases, r.Digest, string(text)})
 }
 
 // end records the outcome, even if ctx is over. A failure is a warning, because the libraries are loaded.
-func (g *operation) end(ctx context.Context, p *Plan, r *Result) {
-	if g.event.At.IsZero() {
-		return // begin has not run
+func (g *operation) end(ctx context.Context, r *Result) {
+	if !g.begun() {
+		return
 	}
-	ctx, cancel := conn.ForCleanup(ctx)
-	defer cancel()
-	if err := g.conclude(ctx, p, r); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	if err := g.conclude(ctx, r); err != nil {
 		r.Warnings = append(r.Warnings, warning("not_recorded", "the outcome could not be recorded: "+oneLine(err.Error()), ""))
 	}
 }
 
-func (g *operation) conclude(ctx context.Context, p *Plan, r *Result) error {
-	now, err := g.records.now(ctx)
-	if err != nil {
+func (g *operation) conclude(ctx context.Context, r *Result) (err error) {
+	if g.event.Ended, err = g.records.now(ctx); err != nil {
 		return err
 	}
-	for i, lib := range p.libs {
-		changed := slices.ContainsFunc(r.Nodes, func(n NodeSteps) bool { return n.Steps[i].Outcome.changed() })
-		digests := []string{lib.Digest()}
-		for _, n := range p.Nodes {
-			s := n.Steps[i]
-			digests = append(digests, s.FromDigest)
-			from, ok := g.known[(Release{Library: s.Library, Version: s.From, Digest: s.FromDigest}).field()]
-			if changed && ok && s.Action == Downgrade && (from.RolledBack == nil || from.RolledBack.At != now) { // once for all nodes
-				from.RolledBack = &RolledBack{At: now, By: g.event.By, To: lib.Version}
-				if err := g.keep(ctx, from, ""); err != nil {
-					return err
-				}
-			}
-		}
-		keep := keptReleases
-		if p.Op == OpRetire {
-			if keep = 1; r.Err() != nil {
-				continue
-			}
-		} else {
-			release, ok := g.known[releaseOf(lib).field()]
-			if !ok || !changed {
-				continue
-			}
-			release.Deployed, release.By, release.RolledBack = now, g.event.By, nil
-			if err := g.keep(ctx, release, ""); err != nil {
-				return err
-			}
-		}
-		if err := g.records.trim(ctx, g.known, lib.ServerName, keep, digests); err != nil {
-			return err
-		}
+	good := 0
+	for _, n := range r.Nodes {
+		good += n.changed()
 	}
-	g.event.Ended = now
-	good, bad := g.outcomes(r)
 	switch {
-	case bad == 0:
+	case len(r.problems()) == 0:
 		g.event.Outcome = Done
 	case good > 0:
 		g.event.Outcome = Partly
 	default:
 		g.event.Outcome = Failed
 	}
-	return g.record(ctx)
-}
-
-// outcomes adds what came of the changes, and counts the changes and the problems.
-func (g *operation) outcomes(r *Result) (good, bad int) {
-	for _, n := range r.Nodes {
-		for _, s := range n.Steps {
-			if s.Outcome.changed() {
-				good++
-			}
-			if s.Problem != nil {
-				bad++
-			}
-			i := slices.IndexFunc(g.changes, func(c EventChange) bool { return c.Nodes[0] == n.Addr && c.Library == s.Library })
-			if i < 0 {
-				if s.Problem == nil {
-					continue
-				}
-				// A partial plan left out this node, which is unchanged.
-				i = len(g.changes)
-				g.changes = append(g.changes, EventChange{Library: s.Library, From: s.From, Nodes: []string{n.Addr}})
-			}
-			c := &g.changes[i]
-			c.Outcome = s.Outcome
-			if s.Problem != nil {
-				c.Problem = oneLine(s.Problem.Text)
+	g.event.Changes = changesOf(r.Nodes, func(n NodeSteps, s Step) bool { return s.Problem != nil || s.Outcome == Done && n.Follows == "" })
+	ended := []any{"HSET", keyCurrent}
+	for i, lib := range g.plan.libs {
+		ended = append(ended, lib.ServerName+endedField, g.event.ID)
+		if g.plan.Op != OpRetire || g.event.Outcome == Done {
+			if err := g.trim(ctx, i); err != nil {
+				return err
 			}
 		}
 	}
-	return good, bad
+	return cmp.Or(g.record(ctx), g.records.write(ctx, ended))
+}
+
+// trim deletes all but the newest releases of a library, of a retired one all but the last. It keeps those that nodes hold, and those that they
+// replaced.
+func (g *operation) trim(ctx context.Context, i int) error {
+	held, most := []string{digest(g.plan.libs[i])}, keptReleases
+	for _, n := range g.plan.Nodes {
+		held = append(held, n.Steps[i].FromDigest)
+	}
+	if g.plan.Op == OpRetire {
+		most = 1
+	}
+	needed := map[string]bool{}
+	var own []Release
+	for _, r := range g.known {
+		if r.Library == g.plan.libs[i].ServerName {
+			own = append(own, r)
+			if slices.Contains(held, r.Digest) {
+				needed[r.ID()], needed[r.Replaced] = true, true
+			}
+		}
+	}
+	slices.SortFunc(own, newestFirst)
+	for _, r := range own[min(len(own), most):] {
+		if needed[r.ID()] {
+			continue
+		}
+		if err := g.records.write(ctx, []any{"HDEL", keyReleases, r.Digest}, []any{"HDEL", keyCode, r.Digest}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // record stores the event, once when it begins and once when it ends.
 func (g *operation) record(ctx context.Context) error {
-	g.event.Changes = grouped(g.changes)
 	text, err := g.event.text()
 	if err != nil {
 		return err
 	}
-	if err := g.records.write(ctx, "RPUSH", keyHistory, string(text)); err != nil {
-		return err
-	}
-	return g.records.write(ctx, "LTRIM", keyHistory, -keptEvents, -1)
-}
-
-// grouped merges equal changes of several nodes.
-func grouped(changes []EventChange) []EventChange {
-	type key struct {
-		library, from, to, problem string
-		outcome                    Outcome
-	}
-	at := map[key]int{}
-	groups := []EventChange{}
-	for _, c := range changes {
-		k := key{c.Library, c.From, c.To, shorten(c.Problem, 200), c.Outcome}
-		i, ok := at[k]
-		if !ok {
-			i = len(groups)
-			at[k] = i
-			groups = append(groups, EventChange{Library: k.library, From: k.from, To: k.to, Outcome: k.outcome, Problem: k.problem})
-		}
-		groups[i].Count++
-		if len(groups[i].Nodes) < keptNodes {
-			groups[i].Nodes = append(groups[i].Nodes, c.Nodes[0])
-		}
-	}
-	return groups
-}
-
-// text returns the event as JSON, at most maxEvent bytes. It drops successful changes first.
-func (e Event) text() ([]byte, error) {
-	e.Changes = slices.Clone(e.Changes)
-	for {
-		text, err := json.Marshal(e)
-		if err != nil || len(text) <= maxEvent || len(e.Changes) == 0 {
-			return text, err
-		}
-		drop := len(e.Changes) - 1
-		for i, c := range e.Changes {
-			if c.Problem == "" {
-				drop = i
-			}
-		}
-		e.More += e.Changes[drop].Count
-		e.Changes = slices.Delete(e.Changes, drop, drop+1)
-	}
+	return g.records.write(ctx, []any{"RPUSH", keyHistory, string(text)}, []any{"LTRIM", keyHistory, -keptEvents, -1})
 }

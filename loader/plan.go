@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/loader/internal/bundle"
 )
 
 // PlanFormat is the version of a Plan's JSON. ReadPlan rejects every other one.
-const PlanFormat = 1
+const PlanFormat = 3
 
 // A Plan is what an operation would do. Its JSON does not contain the code, so [ReadPlan] takes the libraries.
 type Plan struct {
@@ -21,7 +20,7 @@ type Plan struct {
 	Libraries []PlannedLibrary `json:"libraries"`
 	Warnings  []Warning        `json:"warnings,omitempty"` // about the target as a whole
 	Nodes     []NodeSteps      `json:"nodes"`
-	// Clients announced within the last 15 minutes that they use the library that a retire removes, in any database.
+	// Clients are connected now and use the library that a retire removes.
 	Clients []Client `json:"used_by,omitempty"`
 	// States are what the plan has read, with the code that it replaces. A plan that was saved has none.
 	States []NodeState `json:"-"`
@@ -34,58 +33,18 @@ type PlannedLibrary struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
 	ServerName string `json:"server_name"`
-	Digest     string `json:"digest"`
+	Digest     string `json:"digest,omitempty"` // none for a retire
+	// After is the ID of the last operation on the library, as in the history: one that has begun since makes the plan invalid.
+	After string `json:"after,omitempty"`
 }
 
 // NodeSteps are the steps of an operation on one node.
 type NodeSteps struct {
 	Node
 	Server   Server    `json:"server,omitzero"`
-	Problem  *Error    `json:"problem,omitempty"` // why the node refuses loads, or nil
+	Problem  *Error    `json:"problem,omitempty"` // why the node refuses loads, or of a Result: that replicas have not confirmed them
 	Warnings []Warning `json:"warnings,omitempty"`
 	Steps    []Step    `json:"steps"` // one for each library, in the order of the arguments
-}
-
-// actionOn is what an operation does about a library that stands so on a primary.
-func (s State) actionOn(op Op) Action {
-	switch {
-	case s == Foreign:
-		return Action(Conflicting)
-	case op == OpRetire && (s == Older || s == Newer || s == Drifted):
-		return Delete // a tombstone replaces the library
-	case op == OpRetire && s == Missing:
-		return Bar // a tombstone keeps clients from loading it
-	case op == OpRetire && (s == Same || s == Retired):
-		return Gone
-	case s == Missing || s == Retired:
-		return Load
-	case s == Older:
-		return Upgrade
-	case s == Newer && op == OpRollback:
-		return Downgrade
-	}
-	return Action(s)
-}
-
-// Changes reports whether the step loads or removes a library.
-func (s Step) Changes() bool {
-	return slices.Contains([]Action{Load, Upgrade, Downgrade, Delete, Bar}, s.Action)
-}
-
-// Blocks reports whether an operator has to act first.
-func (s Step) Blocks() bool {
-	return slices.Contains([]Action{Action(Drifted), Action(Conflicting), Action(TooOld), Action(Unusable)}, s.Action)
-}
-
-// String is the action with its versions, "upgrade 1.0.0 -> 1.1.0".
-func (s Step) String() string {
-	switch s.Action {
-	case Upgrade, Downgrade:
-		return fmt.Sprintf("%s %s -> %s", s.Action, s.From, s.To)
-	case Action(Newer), Delete:
-		return string(s.Action) + " " + s.From
-	}
-	return strings.TrimSpace(string(s.Action) + " " + s.To)
 }
 
 // Blocking returns why a step of the node cannot be done, or nil. A node that refuses loads, and needs none, has no such step.
@@ -97,24 +56,19 @@ func (n NodeSteps) Blocking() *Error {
 }
 
 // Changes reports whether a step loads or removes something.
-func (p *Plan) Changes() bool { return p.has(Step.Changes) }
+func (p *Plan) Changes() bool { return p.Count(Step.Changes) > 0 }
 
-// Blocked reports whether a step prevents a complete deploy.
-func (p *Plan) Blocked() bool { return p.has(Step.Blocks) }
-
-func (p *Plan) has(wanted func(Step) bool) bool {
-	return slices.ContainsFunc(p.Nodes, func(n NodeSteps) bool { return slices.ContainsFunc(n.Steps, wanted) })
-}
+// Same reports whether every node, replicas too, holds every library byte for byte.
+func (p *Plan) Same() bool { return p.Count(func(s Step) bool { return s.State != Same }) == 0 }
 
 // Loads returns the libraries that the plan loads, with their code, in the order of Libraries.
 func (p *Plan) Loads() []*fcall.Library { return p.libs }
 
-// Count returns the number of steps with an action.
-func (p *Plan) Count(action Action) int {
-	count := 0
+// Count returns the number of steps that are wanted.
+func (p *Plan) Count(wanted func(Step) bool) (count int) {
 	for _, n := range p.Nodes {
 		for _, s := range n.Steps {
-			if s.Action == action {
+			if wanted(s) {
 				count++
 			}
 		}
@@ -124,41 +78,37 @@ func (p *Plan) Count(action Action) int {
 
 // Summary counts the steps, "1 to load, 2 same, 1 drifted".
 func (p *Plan) Summary() string {
-	var parts []string
-	for _, a := range []struct {
-		action Action
-		words  string
-	}{
-		{Load, "to load"},
-		{Upgrade, "to upgrade"},
-		{Downgrade, "to downgrade"},
-		{Action(Same), "same"},
-		{Action(Newer), "newer, kept"},
-		{Follow, "to follow on replicas"},
-		{Action(Drifted), "drifted"},
-		{Action(Conflicting), "in conflict"},
-		{Action(TooOld), "on servers that are too old"},
-		{Action(Unusable), "unusable"},
-	} {
-		if n := p.Count(a.action); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, a.words))
+	var steps []Step
+	for _, n := range p.Nodes {
+		steps = append(steps, n.Steps...)
+	}
+	return tally(steps, func(s Step) string {
+		if s.Action != "" {
+			return "to " + string(s.Action)
+		}
+		return string(s.State)
+	})
+}
+
+// tally counts words of steps, "3 loaded, 1 same".
+func tally(steps []Step, word func(Step) string) string {
+	count := map[string]int{}
+	var order []string
+	for _, s := range steps {
+		if count[word(s)]++; count[word(s)] == 1 {
+			order = append(order, word(s))
 		}
 	}
-	if len(parts) == 0 {
-		return "nothing to do"
+	for i, w := range order {
+		order[i] = fmt.Sprintf("%d %s", count[w], w)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(order, ", ")
 }
 
 // Plan returns what a deploy of the libraries would do. It changes nothing. The plan contains the problems of single nodes; the
 // error is about the whole target or the libraries.
 func (t *Target) Plan(ctx context.Context, libs ...*fcall.Library) (*Plan, error) {
-	return t.plan(ctx, "plan", false, libs)
-}
-
-// plan is Plan, for an operation of any name. With all it has every warning.
-func (t *Target) plan(ctx context.Context, op string, all bool, libs []*fcall.Library) (*Plan, error) {
-	if err := checkLibraries(op, libs); err != nil {
+	if err := checkLibraries("plan", libs); err != nil {
 		return nil, err
 	}
 	s, err := t.open(ctx, true)
@@ -167,10 +117,10 @@ func (t *Target) plan(ctx context.Context, op string, all bool, libs []*fcall.Li
 	}
 	defer s.close()
 	states := s.check(ctx)
-	s.examine(ctx, states, libs, all)
+	s.examine(ctx, states, false)
 	p := planFor(states, libs, OpDeploy)
 	p.Warnings = s.warnings
-	s.remember(ctx, p)
+	s.records.remember(ctx, p)
 	return p, nil
 }
 
@@ -178,140 +128,50 @@ func (t *Target) plan(ctx context.Context, op string, all bool, libs []*fcall.Li
 func planFor(states []NodeState, libs []*fcall.Library, op Op) *Plan {
 	p := &Plan{Format: PlanFormat, Op: op, States: states, libs: libs}
 	for _, lib := range libs {
-		p.Libraries = append(p.Libraries, PlannedLibrary{Name: lib.Name, Version: lib.Version, ServerName: lib.ServerName, Digest: lib.Digest()})
+		p.Libraries = append(p.Libraries, PlannedLibrary{Name: lib.Name, Version: lib.Version, ServerName: lib.ServerName, Digest: digest(lib)})
 	}
 	for _, state := range states {
 		n := NodeSteps{Node: state.Node, Server: state.Server, Problem: state.Problem, Warnings: state.Warnings}
 		if state.Follows != "" && n.Problem != nil {
-			n.Warnings, n.Problem = append(n.Warnings, unseen(state.Follows, state.Problem)), nil
+			n.Warnings, n.Problem = append(n.Warnings, warning("replica_unread", "this replica of "+state.Follows+" cannot be read: "+state.Problem.Text, "")), nil
 		}
 		for _, lib := range libs {
 			n.Steps = append(n.Steps, stepFor(state, lib, op))
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
-	p.refuseOld()
 	return p
-}
-
-func stepFor(state NodeState, lib *fcall.Library, op Op) Step {
-	step := compare(lib, state.Libraries)
-	if !state.Readable {
-		step.State = Unusable
-	}
-	step.Action = step.State.actionOn(op)
-	if op == OpRetire {
-		step.To = "" // a tombstone is no version
-		if step.State == Same {
-			step.From = ""
-		}
-		if step.State == Missing && lib.Code == "" {
-			step.Action = Gone // nothing is known of such a library
-		}
-	}
-	switch {
-	case state.Follows != "":
-		if step.Changes() || step.Blocks() {
-			step.Action = Follow
-		}
-		return step
-	case !state.Readable:
-		step.Reason = state.Problem.Text
-		return step
-	case step.State == Foreign && op == OpRetire:
-		step.Reason = "the library of that name was not generated by rlfunc; nothing was deleted; remove it with FUNCTION DELETE"
-	case step.State == Foreign:
-		step.Reason = foreignName(lib.ServerName)
-	case step.State == Drifted && op == OpRollback:
-		step.Reason = drift(lib, "the release to restore", step.Difference) + "; replace it with --replace-drifted, or choose another release with --to"
-	case step.State == Drifted && op == OpDeploy:
-		step.Reason = drift(lib, "this source", step.Difference) + "; give it a new version, or replace it with --replace-drifted"
-	}
-	block := func(state State, reason string) { step.State, step.Action, step.Reason = state, Action(state), reason }
-	if step.Changes() || step.Action == Action(Drifted) {
-		if why := conflictOf(lib.ServerName, bundle.Functions(lib.Code), state.Libraries); why != "" {
-			block(Conflicting, why)
-		}
-	}
-	if state.Problem != nil && step.Changes() {
-		block(Unusable, state.Problem.Text)
-	}
-	return step
-}
-
-// refuseOld blocks the steps of libraries on nodes that are too old for them. A primary is, too, if one of its replicas is: it
-// would replicate the library.
-func (p *Plan) refuseOld() {
-	refuse := func(s *Step, why string) {
-		if s.State != Unusable && s.Action != Action(Newer) {
-			s.State, s.Action, s.Reason = TooOld, Action(TooOld), why
-		}
-	}
-	for i, lib := range p.libs {
-		for _, n := range p.Nodes {
-			why := n.Server.tooOldFor(lib)
-			if why == "" || n.Server == (Server{}) { // a node without an answer
-				continue
-			}
-			refuse(&n.Steps[i], why)
-			for _, primary := range p.Nodes {
-				if n.Follows == primary.Addr {
-					refuse(&primary.Steps[i], "its replica "+n.Addr+": "+why)
-				}
-			}
-		}
-	}
 }
 
 // ReadPlan reads a deploy's plan that was saved as JSON. libs are the libraries that it was made for, in any order. If one is
 // missing or has changed since, the error is ErrChanged. Other formats and other text are ErrPlan.
 func ReadPlan(text []byte, libs ...*fcall.Library) (*Plan, error) {
-	refuse := func(reason Reason, library, why string, cause error) (*Plan, error) {
-		return nil, &Error{Op: "read the plan", Library: library, Reason: reason, Text: why, Cause: cause}
-	}
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return refuse(ErrPlan, "", "it is not a saved plan: "+err.Error(), err)
-	}
-	if head.Format != PlanFormat {
-		return refuse(ErrPlan, "", fmt.Sprintf("its format is %d, and this version reads format %d; plan again", head.Format, PlanFormat), nil)
+	refuse := func(reason Reason, library, why string) (*Plan, error) {
+		return nil, &Error{Op: "read the plan", Library: library, Reason: reason, Text: why}
 	}
 	p := &Plan{}
-	if err := json.Unmarshal(text, p); err != nil {
-		return refuse(ErrPlan, "", "it is not a saved plan: "+err.Error(), err)
-	}
-	if p.Op != OpDeploy {
-		return refuse(ErrPlan, "", "it is the plan of a "+string(p.Op)+"; make it again with `rlfunc "+string(p.Op)+"`", nil)
-	}
-	given := map[string]*fcall.Library{}
-	for _, lib := range libs {
-		if lib != nil {
-			given[lib.ServerName] = lib
-		}
+	err := json.Unmarshal(text, p) // reads the format also where other fields have another form
+	switch {
+	case err != nil && (p.Format == 0 || p.Format == PlanFormat):
+		return refuse(ErrPlan, "", "it is not a saved plan: "+err.Error())
+	case p.Format != PlanFormat:
+		return refuse(ErrPlan, "", fmt.Sprintf("another version of rlfunc saved it (its format is %d, and this version reads format %d); plan again", p.Format, PlanFormat))
+	case p.Op != OpDeploy:
+		return refuse(ErrPlan, "", "it is the plan of a "+string(p.Op)+"; make it again with `rlfunc "+string(p.Op)+"`")
 	}
 	for _, planned := range p.Libraries {
-		lib := given[planned.ServerName]
-		switch {
-		case lib == nil:
-			return refuse(ErrChanged, planned.ServerName, "the plan contains this library, and it is missing now; plan again", nil)
-		case lib.Digest() != planned.Digest:
-			return refuse(ErrChanged, planned.ServerName, "its source or version here has changed since the plan was made; plan again", nil)
+		i := slices.IndexFunc(libs, func(lib *fcall.Library) bool { return lib != nil && lib.ServerName == planned.ServerName })
+		if i < 0 || libs[i].Digest() != planned.Digest {
+			return refuse(ErrChanged, planned.ServerName, "its source or version here has changed since the plan was made, or it is gone; plan again")
 		}
-		p.libs = append(p.libs, lib)
+		p.libs = append(p.libs, libs[i])
 	}
 	if err := checkLibraries("read the plan", p.libs); err != nil {
 		return nil, err
 	}
 	for _, n := range p.Nodes {
-		if len(n.Steps) != len(p.libs) {
-			return refuse(ErrPlan, "", "node "+n.Addr+" does not have one step for each library; plan again", nil)
-		}
-		for i, s := range n.Steps {
-			if s.Library != p.libs[i].ServerName {
-				return refuse(ErrPlan, s.Library, "it is not the library that the step of node "+n.Addr+" is for; plan again", nil)
-			}
+		if !slices.EqualFunc(n.Steps, p.libs, func(s Step, lib *fcall.Library) bool { return s.Library == lib.ServerName }) {
+			return refuse(ErrPlan, "", "node "+n.Addr+" does not have one step for each library; plan again")
 		}
 	}
 	return p, nil

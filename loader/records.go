@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,48 +14,33 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // The keys that deploys use on a target, all in database 0. They begin with "rlfunc:{deploy", so one pattern of an access list
-// covers them. Records do not expire: [keptReleases], [keptEvents] and [maxEvent] bound them, and they do not grow with calls.
+// covers them. They do not expire: [keptReleases], [keptEvents] and [maxEvent] bound them, and they do not grow with calls.
 const (
-	keyReleases = "rlfunc:{deploy}:releases" // hash: <server name>@<version>@<12 digits of the digest> -> Release as JSON
+	keyReleases = "rlfunc:{deploy}:releases" // hash: digest -> Release as JSON
 	keyCode     = "rlfunc:{deploy}:code"     // hash: digest -> source text
 	keyHistory  = "rlfunc:{deploy}:history"  // list of Event as JSON, the newest last
-	keyClients  = "rlfunc:{deploy}:clients"  // sorted set: announcements, see [announced], by server time in ms; expires
-	keyLease    = "rlfunc:{deploy}:lease"    // string: the deployer that changes the target; expires
-	keyLock     = "rlfunc:{deploy}:lock"     // string: the deployer that changes a node outside a cluster; expires
+	keyCurrent  = "rlfunc:{deploy}:current"  // hash: server name -> decision as JSON, and "<server name> ended" -> ID
 	keyPattern  = "rlfunc:{deploy*"
 )
 
 // keptReleases is the number of releases of a server name that are kept with their source.
 const keptReleases = 10
 
-// A Release is a library that a deploy loaded or found on the target. Its source is stored beside it as text, because dumps
+// A Release is a library that an operation loaded, tried to load or found on the target. Its source is stored beside it as text, because dumps
 // depend on the server's version.
 type Release struct {
 	Library string `json:"library"` // the server name, "ratelimit_v1"
 	Name    string `json:"name"`    // "ratelimit"
 	Version string `json:"version"`
 	Digest  string `json:"digest"` // SHA-256 of the source
-	// Recorded is when the release was first recorded. Deployed is when a deploy last loaded it, and By who ran that. Deployed
-	// is zero for a release that another tool loaded.
-	Recorded time.Time `json:"recorded"`
-	Deployed time.Time `json:"deployed,omitzero"`
-	By       string    `json:"by,omitempty"`
+	// At and By say when, and by whom, an operation that loads it last began. If By is empty, another tool had loaded it when an operation found it.
+	At time.Time `json:"at"`
+	By string    `json:"by,omitempty"`
 	// Replaced is the ID of the release that a deploy of this one replaced: the destination of a rollback.
 	Replaced string `json:"replaced,omitempty"`
-	// RolledBack is set by a rollback from this release until the next deploy of it.
-	RolledBack *RolledBack `json:"rolled_back,omitempty"`
-}
-
-// RolledBack is a rollback from a release.
-type RolledBack struct {
-	At time.Time `json:"at"`
-	By string    `json:"by"`
-	To string    `json:"to"` // the version that replaced it
 }
 
 // ID identifies a release by its version and the beginning of its digest, "1.1.0@4f1c2d3a9b0e". Code that changed without a new
@@ -68,27 +53,62 @@ func versionOf(id string) string {
 	return version
 }
 
-// field is the release's field of keyReleases.
-func (r Release) field() string { return r.Library + "@" + r.ID() }
-
 func releaseOf(lib *fcall.Library) Release {
 	return Release{Library: lib.ServerName, Name: lib.Name, Version: lib.Version, Digest: lib.Digest()}
 }
 
-// latest returns when a release was last recorded or deployed.
-func (r Release) latest() time.Time {
-	if r.Deployed.After(r.Recorded) {
-		return r.Deployed
-	}
-	return r.Recorded
-}
-
 func newestFirst(a, b Release) int {
-	return cmp.Or(b.latest().Compare(a.latest()), semver.Compare("v"+b.Version, "v"+a.Version), strings.Compare(a.Digest, b.Digest))
+	return cmp.Or(strings.Compare(a.Library, b.Library), b.At.Compare(a.At), semver.Compare("v"+b.Version, "v"+a.Version), strings.Compare(a.Digest, b.Digest))
 }
 
-// records are what deploys store on their target, in database 0, over connections other than the pinned one of a deploy. The keys share a hash slot; the client routes commands to it.
-type records struct{ server *conn.Conn }
+// records are what deploys store on their target, in database 0. The keys share a hash slot, and cluster knows whose it is.
+type records struct {
+	server  *redis.Client
+	cluster *redis.ClusterClient // or nil
+}
+
+// on runs f with the server that has the records. Through the cluster's client each command would first ask for COMMAND, which few users may.
+func (rec records) on(ctx context.Context, f func(server *redis.Client) error) error {
+	for try := 0; ; try++ {
+		server, err := rec.server, error(nil)
+		if rec.cluster != nil {
+			server, err = rec.cluster.MasterForKey(ctx, keyHistory)
+		}
+		if errors.Is(err, redis.Nil) {
+			return &Error{
+				Op: "find the records", Reason: ErrUnsupported, // without the cause, which stands for no record elsewhere
+				Text: "the nodes of the cluster do not say at which address clients reach them (CLUSTER SLOTS has no host); set cluster-preferred-endpoint-type ip, or cluster-announce-hostname on each of them",
+			}
+		}
+		if err == nil {
+			err = f(server)
+		}
+		if err == nil || errors.Is(err, redis.Nil) {
+			return err
+		}
+		if !elsewhere(err) || rec.cluster == nil || try == 50 { // the slot of the records may move for 5 s
+			return recordError(err)
+		}
+		rec.cluster.ReloadState(ctx)
+		select {
+		case <-ctx.Done():
+			return recordError(ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// do runs one command. The reply is nil if there is none.
+func (rec records) do(ctx context.Context, args ...any) (reply any, err error) {
+	err = rec.on(ctx, func(server *redis.Client) (err error) {
+		reply, err = server.Do(ctx, args...).Result()
+		return err
+	})
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return reply, err
+}
 
 // Releases lists the recorded releases, by library, the newest first. It is empty before the first deploy and after FLUSHALL.
 func (t *Target) Releases(ctx context.Context) ([]Release, error) {
@@ -97,133 +117,125 @@ func (t *Target) Releases(ctx context.Context) ([]Release, error) {
 		return nil, err
 	}
 	defer s.close()
-	all, err := s.records.releases(ctx)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(all, func(a, b Release) int {
-		return cmp.Or(strings.Compare(a.Library, b.Library), newestFirst(a, b))
-	})
-	return all, nil
+	return s.records.releases(ctx)
 }
 
-func (rec records) read(ctx context.Context, args ...any) (any, error) {
-	reply, err := rec.server.Do(ctx, false, args...)
-	// A failover by Sentinel closes connections, which go-redis detects over TLS only when it uses one.
-	for more := 3; more > 0 && errors.Is(err, io.EOF); more-- {
-		reply, err = rec.server.Do(ctx, false, args...)
-	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, classifyRecordError("read the records", "", err)
-	}
-	return reply, err
-}
-
-// write may be repeated by the client, and follows a migrating slot. All writes of records are idempotent: events of one ID
-// count once.
-func (rec records) write(ctx context.Context, args ...any) error {
-	if _, err := rec.server.Do(ctx, false, args...); err != nil {
-		return classifyRecordError("write the records", "", err)
+// write runs commands that write. Each is idempotent: events of one ID count once.
+func (rec records) write(ctx context.Context, commands ...[]any) error {
+	for _, command := range commands {
+		if _, err := rec.do(ctx, command...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // now returns the server's time, which all writers and readers share.
-func (rec records) now(ctx context.Context) (time.Time, error) {
-	reply, err := rec.read(ctx, "TIME")
-	if err != nil {
-		return time.Time{}, err
-	}
-	at, err := resp.Time(reply)
-	return at.Truncate(time.Millisecond), err
+func (rec records) now(ctx context.Context) (at time.Time, err error) {
+	err = rec.on(ctx, func(server *redis.Client) error {
+		at, err = server.Time(ctx).Result()
+		return err
+	})
+	return at.UTC().Truncate(time.Millisecond), err
 }
 
-func (rec records) releases(ctx context.Context) ([]Release, error) {
-	reply, err := rec.read(ctx, "HGETALL", keyReleases)
+// foreign returns the error of a record that rlfunc did not write.
+func foreign(key string, cause error) *Error {
+	return &Error{Op: "keep the records", Reason: ErrRejected, Cause: cause, Text: key + " holds something that rlfunc did not write; remove it"}
+}
+
+// A decision is what the last operation on a library wants on every primary.
+type decision struct {
+	ID      string    `json:"id"` // of the operation, as in the history
+	Op      Op        `json:"op"`
+	Version string    `json:"version,omitempty"`
+	Digest  string    `json:"digest,omitempty"` // none: no library
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+	// Replaced is the ID of the highest release that it replaces.
+	Replaced string `json:"replaced,omitempty"`
+	ended    bool
+}
+
+// String describes the operation: "the deploy of 1.2.0 by anna, which began at 2026-11-29 12:00:00 UTC".
+func (d decision) String() string {
+	what := string(d.Op)
+	switch {
+	case d.Op == OpRollback:
+		what += " to " + d.Version
+	case d.Version != "":
+		what += " of " + d.Version
+	}
+	return fmt.Sprintf("the %s by %s, which began at %s", what, d.By, clockTime(d.At))
+}
+
+// current returns the last decision on each library.
+func (rec records) current(ctx context.Context) (map[string]decision, error) {
+	reply, err := rec.do(ctx, "HGETALL", keyCurrent)
 	if err != nil {
 		return nil, err
 	}
-	all := []Release{}
-	for field, value := range resp.Map(reply) {
-		var r Release
+	fields, all := fieldMap(reply), map[string]decision{}
+	for library, value := range fields {
 		text, _ := value.(string)
-		if err := json.Unmarshal([]byte(text), &r); err != nil || r.Library == "" || r.Digest == "" {
-			return nil, &Error{Op: "read the records", Reason: ErrRejected, Cause: err, Text: "field " + field + " of " + keyReleases + " is not one that rlfunc wrote; remove it"}
+		if strings.HasSuffix(library, endedField) {
+			continue
 		}
-		all = append(all, r)
+		var d decision
+		if err := json.Unmarshal([]byte(text), &d); err != nil || d.ID == "" {
+			return nil, foreign("field "+library+" of "+keyCurrent, err)
+		}
+		d.ended = fields[library+endedField] == d.ID
+		all[library] = d
 	}
 	return all, nil
 }
 
-// known returns the releases by hash field.
-func (rec records) known(ctx context.Context) (map[string]Release, error) {
-	all, err := rec.releases(ctx)
+const endedField = " ended"
+
+// releases lists the releases by library, the newest first.
+func (rec records) releases(ctx context.Context) ([]Release, error) {
+	reply, err := rec.do(ctx, "HGETALL", keyReleases)
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]Release, len(all))
-	for _, r := range all {
-		known[r.field()] = r
+	all := []Release{}
+	for field, value := range fieldMap(reply) {
+		var r Release
+		text, _ := value.(string)
+		if err := json.Unmarshal([]byte(text), &r); err != nil || r.Library == "" || r.Digest == "" {
+			return nil, foreign("field "+field+" of "+keyReleases, err)
+		}
+		all = append(all, r)
 	}
-	return known, nil
+	slices.SortFunc(all, newestFirst)
+	return all, nil
 }
 
-// code returns a release's source after checking its digest.
-func (rec records) code(ctx context.Context, r Release) (string, error) {
-	reply, err := rec.read(ctx, "HGET", keyCode, r.Digest)
-	text, _ := reply.(string)
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", err
+// remember adds to a plan what the records say: the last operation on each library, whether that has not ended, and whether it was a rollback
+// from the release that a deploy loads. A user who may not read the records gets a plan all the same.
+func (rec records) remember(ctx context.Context, p *Plan) {
+	current, err := rec.current(ctx)
+	if errors.Is(err, ErrUnsupported) { // a node that is down has its own row
+		p.Warnings = append(p.Warnings, warning("records_unread", oneLine(err.Error()), ""))
 	}
-	if digestOf(text) != r.Digest {
-		return "", &Error{
-			Op: "rollback", Library: r.Library, Reason: ErrNoRecord,
-			Text: "release " + r.Version + " is recorded, but its source is lost; get it from a checkout: rlfunc rollback " + r.Library + " --from DIR",
+	for i := range p.Libraries {
+		lib := &p.Libraries[i]
+		d := current[lib.ServerName]
+		if lib.After = d.ID; err != nil {
+			lib.After = unread
+		}
+		if d.ID != "" && !d.ended {
+			p.Warnings = append(p.Warnings, warning("unfinished", lib.ServerName+": "+d.String()+", has not ended", "wait for it, or deploy to take its place"))
+		}
+		if d.Op == OpRollback && p.Op == OpDeploy && p.Changes() && d.Replaced == releaseOf(p.libs[i]).ID() {
+			p.Warnings = append(p.Warnings, warning("rolled_back",
+				fmt.Sprintf("%s %s was rolled back to %s on %s by %s; a deploy loads it again", lib.ServerName, lib.Version, d.Version, clockTime(d.At), d.By), ""))
 		}
 	}
-	return text, nil
 }
 
-// keep stores a release. code may be empty if the source is stored already. The source is stored first, because a release
-// without it is useless.
-func (rec records) keep(ctx context.Context, r Release, code string) error {
-	if code != "" {
-		if err := rec.write(ctx, "HSET", keyCode, r.Digest, code); err != nil {
-			return err
-		}
-	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return rec.write(ctx, "HSET", keyReleases, r.field(), string(text))
-}
+// unread stands for the last operation in the plan of a user who may not read the records.
+const unread = "unread"
 
-// trim deletes all but the newest releases of a library. It keeps the releases whose digests are in held, and those that they
-// replaced.
-func (rec records) trim(ctx context.Context, known map[string]Release, library string, keep int, held []string) error {
-	needed := map[string]bool{}
-	var own []Release
-	for _, r := range known {
-		if r.Library != library {
-			continue
-		}
-		own = append(own, r)
-		if slices.Contains(held, r.Digest) {
-			needed[r.ID()], needed[r.Replaced] = true, true
-		}
-	}
-	slices.SortFunc(own, newestFirst)
-	for _, r := range own[min(len(own), keep):] {
-		if needed[r.ID()] {
-			continue
-		}
-		if err := rec.write(ctx, "HDEL", keyReleases, r.field()); err != nil {
-			return err
-		}
-		if err := rec.write(ctx, "HDEL", keyCode, r.Digest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -1,133 +1,114 @@
 package loader_test
 
 import (
-	"context"
-	"log/slog"
-	"strconv"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
-// announce announces a client once, without a later sign-off.
-func announce(t *testing.T, client fcall.Caller, lib *fcall.Library, instance string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	once := &signed{Caller: client, after: cancel}
-	go func() {
-		defer close(done)
-		loader.Announce(ctx, once, lib, loader.AnnounceOptions{Instance: instance, OnError: func(err error) { t.Error(err) }})
-	}()
-	<-done
-}
-
-// signed returns a client whose process dies after its first announcement. Later commands are lost.
-type signed struct {
-	fcall.Caller
-	after func()
-	dead  bool
-}
-
-func (s *signed) Process(ctx context.Context, cmd redis.Cmder) error {
-	if s.dead {
-		return context.Canceled
-	}
-	err := s.Caller.Process(ctx, cmd)
-	if cmd.Args()[0] == "EXPIRE" {
-		s.dead = true
-		s.after()
-	}
-	return err
-}
-
-func TestRetire_refusesWhileInUse(t *testing.T) {
+func TestRetire_removesAndRollbackRestores(t *testing.T) {
 	lib, next := bundle("shop", "1.1.0", "buy"), bundle("other", "1.0.0", "look")
 	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		target := loader.NewTarget(client)
 		deploy(t, client, "anna", lib)
 		deploy(t, client, "anna", next)
-		announce(t, client, lib, "pod-a 1")
-		announce(t, client, bundle("shop", "1.0.0", "buy"), "pod-b")
-		announce(t, client, next, "pod-c")
-		p, err := target.PlanRetire(t.Context(), "shop_v1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		clients := []loader.Client{
-			{Library: "shop_v1", Version: "1.0.0", Service: "loader.test", Language: "go", Instance: "pod-b"},
-			{Library: "shop_v1", Version: "1.1.0", Service: "loader.test", Language: "go", Instance: "pod-a_1"},
-		}
-		unseen := cmpopts.IgnoreFields(loader.Client{}, "Since", "Seen")
-		if diff := cmp.Diff(clients, p.Clients, unseen); diff != "" {
-			t.Errorf("clients (-want +got):\n%s", diff)
-		}
-		_, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
-		says(t, err, loader.ErrInUse, "retire shop_v1: 2 clients of it were seen in the last 15 minutes, the last one loader.test on pod-", "nothing was deleted")
-		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
+		equal(t, "outcomes", []string{"shop_v1 deleted"}, outcomes(retire(t, client, "shop_v1")))
+		equal(t, "codes", []string{"", next.Code}, []string{held(t, client, "shop_v1"), held(t, client, "other_v1")})
+		equal(t, "outcomes of another", []string{"shop_v1 missing"}, outcomes(retire(t, client, "shop_v1")))
 
-		r, err := target.Apply(t.Context(), p, loader.ApplyOptions{Force: true, Lock: loader.LockOptions{By: "nora"}})
-		equal(t, "error and outcome", []any{nil, []string{"shop_v1 deleted"}}, []any{err, outcomes(r)})
-		equal(t, "code", "", held(t, client, "shop_v1"))
-		equal(t, "the other", next.Code, held(t, client, "other_v1"))
-		forced := history(t, client)[0]
-		equal(t, "forced", []string{"loader.test on pod-b (go, 1.0.0)", "loader.test on pod-a_1 (go, 1.1.0)"}, forced.Forced)
-
-		// Again: there is nothing to do. And what was retired comes back from its record.
-		r, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
-		equal(t, "error and outcome", []any{nil, []string{"shop_v1 already_missing"}}, []any{err, outcomes(r)})
-		_, err = target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
+		// What was retired comes back from its record, and a service that starts loads it, too.
+		_, err := target.PlanRollback(t.Context(), "shop_v1", loader.RollbackOptions{})
 		says(t, err, loader.ErrNoRecord, "no node holds it", "recorded: 1.1.0", "--to")
 		equal(t, "steps", []string{"load 1.1.0"}, rollback(t, client, loader.RollbackOptions{To: "1.1.0"}))
 		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
 		equal(t, "history", []string{
 			"deploy by anna done: shop_v1 >1.1.0 loaded",
 			"deploy by anna done: other_v1 >1.0.0 loaded",
-			"retire by nora done: shop_v1 1.1.0> deleted",
+			"retire by unknown done: shop_v1 1.1.0> deleted",
 			"rollback by nora done: shop_v1 >1.1.0 loaded",
 		}, story(t, client))
+		retire(t, client, "shop_v1")
+		if _, err := loader.Ensure(t.Context(), client, lib); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
 	})
 }
 
-func TestRetire_announcementsExpire(t *testing.T) {
+func TestRetire_refusesWhileInUse(t *testing.T) {
 	lib := bundle("shop", "1.1.0", "buy")
-	clock := embedded.NewManualClock(engines.Start)
-	s := embedded.New(embedded.Options{Clock: clock})
-	defer s.Close()
-	client := s.Client()
-	defer client.Close()
-	target := loader.NewTarget(client)
-	deploy(t, client, "anna", lib)
-	announce(t, client, lib, "pod-a")
-	seen := func() (fresh, day int) {
+	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
+		if !strings.Contains(client.ClientList(t.Context()).Val(), "lib-name=") {
+			t.Skip("the server does not tell the names of libraries in CLIENT LIST")
+		}
+		target := loader.NewTarget(client)
+		deploy(t, client, "anna", lib)
+		for _, name := range []string{"checkout", "checkout", "billing"} {
+			service := e.Connect(t, func(o *redis.Options) { o.ClientName, o.IdentitySuffix = name, fcall.Identity(lib) })
+			if err := service.Ping(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		p, err := target.PlanRetire(t.Context(), "shop_v1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := target.Clients(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		var names []string
+		for _, c := range p.Clients {
+			names = append(names, fmt.Sprint(c.Library, " ", c.Version, " ", c.Name, " ", c.Count))
 		}
-		return len(p.Clients), len(all)
+		equal(t, "clients", []string{"shop_v1 1.1.0 billing 1", "shop_v1 1.1.0 checkout 2"}, names)
+		_, err = target.Apply(t.Context(), p, loader.ApplyOptions{})
+		says(t, err, loader.ErrInUse, "retire shop_v1: connected clients use it: billing at ", "(1.1.0)", "nothing was deleted")
+		equal(t, "code", lib.Code, held(t, client, "shop_v1"))
+		r, err := target.Apply(t.Context(), p, loader.ApplyOptions{Force: true, By: "nora"})
+		equal(t, "error and outcome", []any{nil, []string{"shop_v1 deleted"}}, []any{err, outcomes(r)})
+		equal(t, "clients in the history", 2, len(history(t, client)[0].Forced))
+	})
+}
+
+// Names are chosen by clients: they are escaped and bounded. A server that does not tell is named, and nothing else fails.
+func TestClients_areReadFromClientList(t *testing.T) {
+	line := func(name, lib string) string {
+		return "id=3 addr=10.0.0.7:53122 laddr=10.0.0.1:6379 name=" + name + " db=0 lib-name=" + lib + " lib-ver=9.22.0\n"
 	}
-	for _, step := range []struct {
-		advance  string
-		fresh, a int
-	}{{"0s", 1, 1}, {"15m", 1, 1}, {"1ms", 0, 1}, {"23h45m", 0, 0}} {
-		clock.Advance(duration(t, step.advance))
-		fresh, day := seen()
-		equal(t, "clients of 15 minutes and of a day, "+step.advance+" later", []int{step.fresh, step.a}, []int{fresh, day})
+	long := "go-redis(shop_v1@1.2.0+" + strings.Repeat("x", 1<<20) + ",go1.26)"
+	for _, tt := range []struct{ name, reply, want, unknown string }{
+		{"go-redis", bulk(line("checkout", "go-redis(shop_v1@1.2.0+cost_v1@1.0.0,go1.26)")), "cost_v1 1.0.0 checkout 10.0.0.7 1, shop_v1 1.2.0 checkout 10.0.0.7 1", ""},
+		{"redis-py and node-redis", bulk(line("", "redis-py(shop_v1@1.2.0)") + line("", "node-redis(shop_v1@1.2.0)")), "shop_v1 1.2.0  10.0.0.7 2", ""},
+		{"others", bulk(line("x", "") + line("y", "lettuce")), "", ""},
+		{"a hostile name", bulk(line("a\x1b[2J\xff"+strings.Repeat("b", 200), "shop_v1@1.2.0")), `shop_v1 1.2.0 a\x1b[2J` + strings.Repeat("b", 55) + "... 10.0.0.7 1", ""},
+		{"hostile libraries", bulk(line("z", "go-redis(\x1b[2J@1.0.0+shop_v1@\x1b,go1)") + line("z", long) + "\n\nname=x\n=\n"), "shop_v1 1.2.0 z 10.0.0.7 1", ""},
+		{"before 7.2", bulk("id=3 addr=10.0.0.7:53122 name=x db=0\n"), "", "only Redis 7.2, Valkey 7.2 and later tell"},
+		{"not permitted", "-NOPERM this user has no permissions to run the 'client|list' command\r\n", "", "it answered CLIENT LIST with NOPERM this user has no permissions to run the 'client|list' ..."},
+		{"renamed away", "-ERR unknown command 'CLIENT', with args beginning with: \x1b\r\n", "", `it answered CLIENT LIST with ERR unknown command 'CLIENT', with args beginning with: \x1b`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newFakeServer(t, answers("redis_version:7.2.0\r\nrole:master\r\n", map[string]string{"CLIENT": tt.reply}))
+			clients, warnings, err := loader.NewTarget(impatient(t, s.addr)).Clients(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range clients {
+				got = append(got, fmt.Sprint(c.Library, " ", c.Version, " ", c.Name, " ", c.Host, " ", c.Count))
+			}
+			equal(t, "clients", tt.want, strings.Join(got, ", "))
+			unknown := ""
+			for _, w := range warnings {
+				unknown += w.Text
+			}
+			if (tt.unknown == "") != (unknown == "") || !strings.HasSuffix(unknown, tt.unknown) {
+				t.Errorf("unknown: %q, want %q", unknown, tt.unknown)
+			}
+		})
 	}
-	equal(t, "key", int64(0), client.Exists(t.Context(), "rlfunc:{deploy}:clients").Val())
 }
 
 func TestRetire_keepsForeignLibraries(t *testing.T) {
@@ -143,29 +124,14 @@ func TestRetire_keepsForeignLibraries(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				equal(t, "action", "conflict", string(p.Nodes[0].Steps[0].Action))
+				equal(t, "state", "foreign", stands(p.Nodes[0].Steps[0]))
 				_, err = target.Apply(t.Context(), p, loader.ApplyOptions{Force: true})
 				says(t, err, loader.ErrConflict, "retire legacy_v1 on "+e.Addr, "was not generated by rlfunc", "nothing was deleted")
 				equal(t, "code", lib.Code, held(t, client, "legacy_v1"))
 			})
 		}
-		// Nor what took the place of ours: between the plan and the retire, and at the last moment.
+		// Nor what took the place of ours after the plan.
 		ours := bundle("shop", "1.0.0", "buy")
-		foreign := &fcall.Library{ServerName: "shop_v1", Code: "#!lua name=shop_v1\nredis.register_function('shop_v1_buy', function() return 1 end)"}
-		for name, moment := range map[string][]string{"before it looks again": atLock} {
-			t.Run("that came "+name, func(t *testing.T) {
-				client := e.Client(t)
-				put(t, client, ours.Code)
-				slow := interrupted(t, e, func() { put(t, client, foreign.Code) }, moment...)
-				p, err := loader.NewTarget(client).PlanRetire(t.Context(), "shop_v1")
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = loader.NewTarget(slow).Apply(t.Context(), p, loader.ApplyOptions{Force: true})
-				says(t, err, loader.ErrChanged, "retire shop_v1 on "+e.Addr, "another tool changed it meanwhile")
-				equal(t, "code", foreign.Code, held(t, client, "shop_v1"))
-			})
-		}
 		t.Run("that came after the plan", func(t *testing.T) {
 			client := e.Client(t)
 			put(t, client, ours.Code)
@@ -177,136 +143,22 @@ func TestRetire_keepsForeignLibraries(t *testing.T) {
 			newer := bundle("shop", "1.1.0", "buy")
 			put(t, client, newer.Code)
 			_, err = target.Apply(t.Context(), p, loader.ApplyOptions{Force: true})
-			says(t, err, loader.ErrChanged, "shop_v1 on "+e.Addr+" was planned as delete 1.0.0 and is now delete 1.1.0", "nothing was deleted")
+			says(t, err, loader.ErrChanged, "shop_v1 on "+e.Addr+" was planned as delete 1.0.0 and is now delete 1.1.0", "nothing was changed")
 			equal(t, "code", newer.Code, held(t, client, "shop_v1"))
 		})
 	})
 }
 
-func TestRetire_rejectsInvalidName(t *testing.T) {
-	for _, name := range []string{"", "shop*", "shop v1", "*"} {
-		_, err := loader.NewTarget(embedded.New(embedded.Options{})).PlanRetire(t.Context(), name)
-		says(t, err, loader.ErrLibrary, "invalid library name")
+func retire(t *testing.T, client redis.UniversalClient, serverName string) *loader.Result {
+	t.Helper()
+	target := loader.NewTarget(client)
+	p, err := target.PlanRetire(t.Context(), serverName)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestAnnounce_deletesItsRecordAtTheEnd(t *testing.T) {
-	lib := bundle("shop", "1.0.0", "buy")
-	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		given := make(chan struct{})
-		watched := e.Connect(t, nil)
-		watched.AddHook(&between{words: []string{"EXPIRE"}, run: func() { close(given) }})
-		go func() {
-			defer close(done)
-			loader.Announce(ctx, watched, lib, loader.AnnounceOptions{})
-		}()
-		<-given
-		clients, err := loader.NewTarget(client).Clients(t.Context())
-		if err != nil || len(clients) != 1 || clients[0].Library != "shop_v1" || clients[0].Instance == "" {
-			t.Errorf("clients %+v, %v", clients, err)
-		}
-		cancel()
-		<-done
-		clients, err = loader.NewTarget(client).Clients(t.Context())
-		equal(t, "clients after the end", []any{0, nil}, []any{len(clients), err})
-	})
-}
-
-// More announcements than a page, many of one millisecond, and more than are kept.
-func TestAnnounce_listsManyAndKeepsTheNewest(t *testing.T) {
-	lib := bundle("shop", "1.0.0", "buy")
-	onEngines(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		const key, kept = "rlfunc:{deploy}:clients", 50_000
-		now := client.Time(t.Context()).Val()
-		var many []redis.Z
-		for i := range kept + 10 {
-			many = append(many, redis.Z{Score: float64(now.UnixMilli() - int64((i+2500)/3000)), Member: "shop_v1@1.0.0 old python 1763706867123 pod-" + strconv.Itoa(i)})
-		}
-		old := redis.Z{Score: float64(now.Add(-25 * time.Hour).UnixMilli()), Member: "shop_v1@1.0.0 older python 1763706867123 pod"}
-		if err := client.ZAdd(t.Context(), key, append(many, old)...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		clients, err := loader.NewTarget(client).Clients(t.Context())
-		equal(t, "clients", []any{kept + 10, nil}, []any{len(clients), err})
-		announce(t, client, lib, "pod-a")
-		clients, err = loader.NewTarget(client).Clients(t.Context())
-		equal(t, "clients that are kept", []any{kept, nil, "loader.test", "old"}, []any{len(clients), err, clients[0].Service, clients[1].Service})
-	})
-}
-
-// What no version of rlfunc wrote is named, whatever is in it, and nothing is removed meanwhile.
-func TestAnnounce_namesWhatItCannotRead(t *testing.T) {
-	for _, member := range []string{"", "shop_v1", "shop_v1@1.0.0 pod-a", "shop_v1@1.0.0 a python 17 pod\x1b[2J", "shop_v1@1.0.0 a b python 17 pod", "shop_v1@1.0.0 a python x pod"} {
-		s := embedded.New(embedded.Options{})
-		client := s.Client()
-		if err := client.ZAdd(t.Context(), "rlfunc:{deploy}:clients", redis.Z{Score: float64(time.Now().UnixMilli()), Member: member}).Err(); err != nil {
-			t.Fatal(err)
-		}
-		_, err := loader.NewTarget(client).PlanRetire(t.Context(), "shop_v1")
-		if err == nil || !strings.Contains(err.Error(), strconv.Quote(member)+", which this version of rlfunc did not write; remove it with ZREM") {
-			t.Errorf("%q: %v", member, err)
-		}
-		client.Close()
-		s.Close()
+	r, err := target.Apply(t.Context(), p, loader.ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestAnnounce_foldsTheInstance(t *testing.T) {
-	s := embedded.New(embedded.Options{})
-	defer s.Close()
-	client := s.Client()
-	defer client.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		o := loader.AnnounceOptions{Service: "a.B-c_9", Instance: "pod\x1b\n" + strings.Repeat("y", 199)}
-		loader.Announce(ctx, &signed{Caller: client, after: cancel}, bundle("shop", "1.0.0", "buy"), o)
-	}()
-	<-done
-	clients, err := loader.NewTarget(client).Clients(t.Context())
-	if err != nil || len(clients) != 1 {
-		t.Fatal(clients, err)
-	}
-	equal(t, "names", []string{"a.B-c_9", "pod__" + strings.Repeat("y", 123)}, []string{clients[0].Service, clients[0].Instance})
-}
-
-// A name that Python and TypeScript refuse announces nothing in Go, too.
-func TestAnnounce_refusesNames(t *testing.T) {
-	s := embedded.New(embedded.Options{})
-	defer s.Close()
-	client := s.Client()
-	defer client.Close()
-	for _, name := range []string{"a b", "a\n", "käse", strings.Repeat("x", 65)} {
-		var reported error
-		loader.Announce(t.Context(), client, bundle("shop", "1.0.0", "buy"), loader.AnnounceOptions{Service: name, OnError: func(err error) { reported = err }})
-		if reported == nil || !strings.HasPrefix(reported.Error(), "announce shop_v1: Service must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ") {
-			t.Errorf("%q: %v", name, reported)
-		}
-	}
-	equal(t, "keys", int64(0), client.DBSize(t.Context()).Val())
-}
-
-// Without OnError a failure is a warning in the log.
-func TestAnnounce_warnsByDefault(t *testing.T) {
-	var log strings.Builder
-	had := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(had)
-	loader.Announce(t.Context(), impatient(t, "127.0.0.1:1"), bundle("shop", "1.0.0", "buy"), loader.AnnounceOptions{Service: "a b"})
-	if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, `got \"a b\"`) {
-		t.Errorf("%s", got)
-	}
-}
-
-func TestAnnounce_reportsErrors(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var reported error
-	loader.Announce(ctx, impatient(t, "127.0.0.1:1"), bundle("shop", "1.0.0", "buy"), loader.AnnounceOptions{OnError: func(err error) {
-		reported = err
-		cancel()
-	}})
-	says(t, reported, loader.ErrUnreachable, "announce shop_v1")
+	return r
 }

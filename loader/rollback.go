@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,88 +24,90 @@ type RollbackOptions struct {
 // 1.1.0 and 1.2.0, of which 1.1.0 was rolled back, a rollback leads from 1.2.0 to 1.0.0. A second rollback never restores the
 // release that the first one left.
 func (t *Target) PlanRollback(ctx context.Context, serverName string, o RollbackOptions) (*Plan, error) {
+	refuse := func(why string) (*Plan, error) {
+		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: why}
+	}
 	if o.From != nil && o.To != "" {
-		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: "set To or From, not both"}
+		return refuse("set To or From, not both")
 	}
 	s, err := t.open(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	states := s.check(ctx)
-	lib := o.From
+	states, lib := s.check(ctx), o.From
 	if lib == nil {
-		if lib, err = s.records.earlier(ctx, states, serverName, o.To); err != nil {
+		if lib, err = s.records.earlier(ctx, present(states, serverName), serverName, o.To); err != nil {
 			return nil, err
 		}
 	}
 	if lib.ServerName != serverName {
-		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrLibrary, Text: "the given library is " + lib.ServerName + ", which is another library"}
+		return refuse("the given library is " + lib.ServerName + ", which is another library")
 	}
 	if err := checkLibraries("rollback", []*fcall.Library{lib}); err != nil {
 		return nil, err
 	}
-	return planFor(states, []*fcall.Library{lib}, OpRollback), nil
+	p := planFor(states, []*fcall.Library{lib}, OpRollback)
+	s.records.remember(ctx, p)
+	return p, nil
 }
 
 // earlier returns the release to restore, with its source.
-func (rec records) earlier(ctx context.Context, states []NodeState, serverName, to string) (*fcall.Library, error) {
+func (rec records) earlier(ctx context.Context, present *LoadedLibrary, serverName, to string) (*fcall.Library, error) {
 	all, err := rec.releases(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(r Release) bool { return r.Library != serverName })
-	slices.SortFunc(all, newestFirst)
-	present := present(states, serverName)
-	r, err := choose(all, present, serverName, to)
-	if err != nil {
-		return nil, err
+	r, code := choose(all, present, to), any(nil)
+	if r != nil {
+		if code, err = rec.do(ctx, "HGET", keyCode, r.Digest); err != nil {
+			return nil, err
+		}
+		if text, _ := code.(string); digestOf(text) == r.Digest {
+			return &fcall.Library{Name: r.Name, Version: r.Version, ServerName: r.Library, Code: text}, nil
+		}
 	}
-	code, err := rec.code(ctx, *r)
-	if err != nil {
-		return nil, err
+	now := Release{}
+	if i := slices.IndexFunc(all, func(r Release) bool { return present != nil && r.Digest == present.Digest }); i >= 0 {
+		now = all[i]
 	}
-	return &fcall.Library{Name: r.Name, Version: r.Version, ServerName: r.Library, Code: code}, nil
+	why := ""
+	switch {
+	case r != nil:
+		why = "release " + r.Version + " is recorded, but its source is lost"
+	case to != "":
+		why = "release " + to + " is not recorded"
+	case present == nil:
+		why = "no node holds it, so that there is nothing to go back from; name a release with --to, or deploy"
+	case now.Digest == "":
+		why = present.Version + " is loaded, but no deploy has recorded it: another tool loaded it, or the records are lost (FLUSHALL removes them)"
+	case now.Replaced == "":
+		why = present.Version + " is the first recorded release; to remove it: rlfunc retire " + serverName
+	default:
+		why = present.Version + " replaced " + versionOf(now.Replaced) + ", which is no longer recorded"
+	}
+	return nil, &Error{
+		Op: "rollback", Library: serverName, Reason: ErrNoRecord,
+		Text: why + "; " + recorded(all) + "; with a checkout of the older source: rlfunc rollback " + serverName + " --from DIR",
+	}
 }
 
-// choose returns the release to restore. all are sorted, the newest first.
-func choose(all []Release, present *LoadedLibrary, serverName, to string) (*Release, error) {
-	refuse := func(format string, args ...any) (*Release, error) {
-		return nil, &Error{Op: "rollback", Library: serverName, Reason: ErrNoRecord, Text: fmt.Sprintf(format, args...)}
+// choose returns the release to restore, or nil. all are sorted, the newest first.
+func choose(all []Release, present *LoadedLibrary, to string) *Release {
+	now := func(r Release) bool { return present != nil && r.Digest == present.Digest }
+	if i := slices.IndexFunc(all, now); i >= 0 && to == "" {
+		to = all[i].Replaced
 	}
-	from := "; with a checkout of the older source: rlfunc rollback " + serverName + " --from DIR"
-	find := func(wanted func(Release) bool) *Release {
-		if i := slices.IndexFunc(all, wanted); i >= 0 {
-			return &all[i]
+	// Of several releases of one version, another one than the present.
+	for _, skip := range []bool{true, false} {
+		for i, r := range all {
+			if (r.Version == to || strings.Contains(to, "@") && strings.HasPrefix(r.ID(), to)) && !(skip && now(r)) {
+				return &all[i]
+			}
 		}
-		return nil
 	}
-	if to != "" {
-		r := find(func(r Release) bool {
-			return (r.Version == to || strings.HasPrefix(r.ID(), to) && strings.Contains(to, "@")) && (present == nil || r.Digest != present.Digest)
-		})
-		switch {
-		case r != nil:
-			return r, nil
-		case present != nil && versionOf(to) == present.Version:
-			return find(func(r Release) bool { return r.Digest == present.Digest }), nil
-		}
-		return refuse("release %s is not recorded; %s%s", to, recorded(all), from)
-	}
-	if present == nil {
-		return refuse("no node holds it, so that there is nothing to go back from; %s; name one with --to, or deploy", recorded(all))
-	}
-	now := find(func(r Release) bool { return r.Digest == present.Digest })
-	switch {
-	case now == nil:
-		return refuse("%s is loaded, but no deploy has recorded it: another tool loaded it, or the records are lost (FLUSHALL removes them); %s%s", present.Version, recorded(all), from)
-	case now.Replaced == "":
-		return refuse("%s is the first recorded release; to remove it: rlfunc retire %s; %s%s", present.Version, serverName, recorded(all), from)
-	}
-	if r := find(func(r Release) bool { return r.ID() == now.Replaced }); r != nil {
-		return r, nil
-	}
-	return refuse("%s replaced %s, which is no longer recorded; %s%s", present.Version, versionOf(now.Replaced), recorded(all), from)
+	return nil
 }
 
 // recorded lists the recorded releases.
@@ -116,11 +117,7 @@ func recorded(all []Release) string {
 	}
 	var ids []string
 	for _, r := range all {
-		name := r.Version
-		if slices.ContainsFunc(all, func(other Release) bool { return other.Version == r.Version && other.Digest != r.Digest }) {
-			name = r.ID()
-		}
-		ids = append(ids, name)
+		ids = append(ids, r.ID())
 	}
 	return "recorded: " + strings.Join(ids, ", ")
 }

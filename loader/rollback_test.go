@@ -135,11 +135,7 @@ func TestRollback_errorWithoutRecordSaysWhatToDo(t *testing.T) {
 			{"the release before is trimmed", func(c *redis.Client) {
 				deploy(t, c, "anna", v10)
 				deploy(t, c, "anna", v11)
-				for _, field := range c.HKeys(t.Context(), "rlfunc:{deploy}:releases").Val() {
-					if strings.HasPrefix(field, "shop_v1@1.0.0@") {
-						c.HDel(t.Context(), "rlfunc:{deploy}:releases", field)
-					}
-				}
+				c.HDel(t.Context(), "rlfunc:{deploy}:releases", v10.Digest())
 			}, "", []string{"1.1.0 replaced 1.0.0, which is no longer recorded"}},
 		}
 		for _, tt := range tests {
@@ -185,7 +181,7 @@ func TestReleases_areTheNewestTenOfEachLibrary(t *testing.T) {
 		var got []string
 		for _, r := range releases {
 			got = append(got, r.Library+" "+r.Version+" by "+r.By)
-			if r.Deployed.IsZero() || r.Digest == "" || r.Library == "shop_v1" && r.Replaced == "" {
+			if r.At.IsZero() || r.Digest == "" || r.Library == "shop_v1" && r.Replaced == "" {
 				t.Errorf("release %+v", r)
 			}
 		}

@@ -15,7 +15,8 @@ func TestTLS_clusterWithOwnAuthorityAndUser(t *testing.T) {
 	certificates := engines.NewCertificates(t)
 	c := engines.OnPath(t).TLS(t, certificates).StartCluster(t, 2, 1)
 	for _, m := range append(c.Primaries, c.Replicas...) {
-		err := m.Client(t).Do(t.Context(), "ACL", "SETUSER", "deployer", "on", ">p@ss/word", "+function|list", "+function|load", "+cluster|nodes").Err()
+		rules := append([]any{"ACL", "SETUSER", "deployer", "on", ">p@ss/word", "+function|list", "+function|load", "+cluster|nodes", "+cluster|slots"}, deployRules()...)
+		err := m.Client(t).Do(t.Context(), rules...).Err()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +24,7 @@ func TestTLS_clusterWithOwnAuthorityAndUser(t *testing.T) {
 	lib := bundle("shop", "1.0.0", "buy")
 	url := "rediss+cluster://deployer:p%40ss%2Fword@" + c.Primaries[0].Addr
 	target := open(t, url+certificates.Query())
-	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{Stateless: true})
+	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})
 	equal(t, "error", nil, err)
 	equal(t, "outcomes", outcomesOf(c, "loaded", "followed"), byNode(r))
 
@@ -42,9 +43,7 @@ func TestTLS_serverNameMustMatch(t *testing.T) {
 	replica := m.StartReplica(t)
 	lib := bundle("shop", "1.0.0", "buy")
 	url := "rediss://" + m.Addr + certificates.Query()
-	v, err := open(t, url).Verify(t.Context(), lib)
-	equal(t, "error", nil, err)
-	says(t, v.Nodes[0].Problem, loader.ErrUnreachable, "doesn't contain any IP SANs", "?tls_server_name=")
+	says(t, planOf(t, open(t, url), lib).Nodes[0].Problem, loader.ErrUnreachable, "doesn't contain any IP SANs", "?tls_server_name=")
 
 	target := open(t, url+"&tls_server_name=redis.internal")
 	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})

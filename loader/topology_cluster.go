@@ -1,220 +1,238 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/internal/hashslot"
-	"github.com/rlfunc/rlfunc/loader/internal/cluster"
-	"github.com/rlfunc/rlfunc/loader/internal/conn"
+	"github.com/rlfunc/rlfunc/internal/servers"
 )
-
-// A clusterView is a cluster as one of its nodes sees it.
-type clusterView struct {
-	seed  string // that node's address
-	nodes []cluster.Node
-	reply any // of CLUSTER SHARDS, or nil
-	err   error
-}
 
 // openCluster discovers the nodes of a cluster. CLUSTER SLOTS, and so go-redis, omits primaries without slots; those receive
 // the libraries before slots move there. A seed that was removed from the cluster still answers for itself, so openCluster uses
 // the view with the most nodes.
 func (s *session) openCluster(ctx context.Context, o *redis.ClusterOptions, replicas bool) error {
-	s.connect = conn.LikeCluster(o)
-	if o.ClusterSlots != nil {
-		return s.openSlots(ctx, o, replicas)
-	}
+	s.connect = like(redis.Options{
+		ClientName: o.ClientName, Dialer: o.Dialer, OnConnect: o.OnConnect, Protocol: o.Protocol,
+		Username: o.Username, Password: o.Password, CredentialsProvider: o.CredentialsProvider,
+		CredentialsProviderContext: o.CredentialsProviderContext, StreamingCredentialsProvider: o.StreamingCredentialsProvider,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, TLSConfig: o.TLSConfig,
+	}, o.NewClient)
 	if len(o.Addrs) == 0 {
-		return &Error{Op: "find the nodes", Reason: ErrUnsupported, Text: "the cluster client has no addresses"}
+		return &Error{Op: "find the nodes", Reason: ErrUnsupported, Text: "the client names no node of a cluster; behind Sentinel, pass one of NewFailoverClient"}
 	}
-	views := make([]clusterView, len(o.Addrs))
 	seeds := &session{connect: s.connect}
 	defer seeds.close()
 	for _, addr := range o.Addrs {
 		seeds.add(Node{Addr: addr})
 	}
-	onEach(seeds.nodes, func(i int, n *node) { views[i] = n.viewCluster(ctx) })
-	best := -1
-	for i, v := range views {
-		if v.err == nil && (best < 0 || len(v.nodes) > len(views[best].nodes)) {
-			best = i
-		}
+	views, silent := make([][]*member, len(o.Addrs)), make([]*Error, len(o.Addrs))
+	onEach(seeds.nodes, func(i int, n *node) { views[i], silent[i] = n.members(ctx) })
+	largest := slices.MaxFunc(views, func(a, b []*member) int { return cmp.Compare(len(a), len(b)) })
+	if largest == nil {
+		return unfound("", silent)
 	}
-	if best < 0 {
-		return noView(views)
-	}
-	s.addCluster(views[best], replicas)
-	return nil
-}
-
-func (n *node) viewCluster(ctx context.Context) clusterView {
-	v := clusterView{seed: n.Addr}
-	reply, err := n.Do(ctx, false, "CLUSTER", "NODES")
-	if err == nil {
-		text, _ := reply.(string)
-		v.nodes, err = cluster.ParseNodes(text)
-	}
-	if err != nil {
-		v.err = err
-		return v
-	}
-	v.reply, _ = n.Do(ctx, false, "CLUSTER", "SHARDS") // without the reply, CLUSTER NODES has the addresses
-	return v
-}
-
-// noView returns why no seed lists the nodes.
-func noView(views []clusterView) error {
-	var first *Error
-	var texts []string
-	for _, v := range views {
-		e := classify("find the nodes", "", "", false, v.err)
-		var reply redis.Error
-		switch {
-		case errors.As(v.err, &reply) && strings.HasPrefix(reply.Error(), "NOPERM"):
-			e.Text = reply.Error() + "; the user needs +cluster|nodes"
-		case errors.As(v.err, &reply) && e.Reason == ErrRejected:
-			e.Reason = ErrUnsupported
-			e.Text = "it does not list a cluster's nodes (" + reply.Error() + "); if the server is not a cluster node, use redis://"
-		}
-		texts = append(texts, v.seed+": "+e.Text)
-		if first == nil || !first.answered() && e.answered() {
-			first = e
-		}
-	}
-	first.Text = strings.Join(texts, "; ")
-	return first
-}
-
-func (s *session) addCluster(v clusterView, replicas bool) {
-	s.view = v
-	endpoints := cluster.Endpoints(v.reply)
 	addrs := map[string]string{}
-	for _, c := range v.nodes {
-		addrs[c.ID] = c.Addr(v.seed, endpoints)
+	for _, m := range largest {
+		addrs[m.id] = m.addr
 	}
-	for _, c := range v.nodes {
-		at := Node{Addr: addrs[c.ID], Role: Primary}
-		if c.Is("slave") {
+	for _, m := range largest {
+		at := Node{Addr: m.addr, Role: Primary}
+		if m.is("slave") {
+			at.Role, at.Follows = Replica, addrs[m.primary]
 			if !replicas {
 				continue
 			}
-			at.Role, at.Follows = Replica, addrs[c.Primary]
 		}
 		n := s.add(at)
-		n.id = c.ID
-		if why := unreachable(c); why != "" {
+		n.id = m.id
+		if why := m.unreachable(); why != "" {
 			n.problem = &Error{Op: "check", Node: at.Addr, Reason: ErrUnreachable, Text: why}
 		}
 	}
+	return nil
 }
 
-// unreachable returns why connecting to the node is pointless, or "".
-func unreachable(n cluster.Node) string {
-	forget := "; if it is gone for good, `CLUSTER FORGET " + n.ID + "` on every other node"
-	switch {
-	case n.Is("noaddr"):
-		return "the cluster does not know its address" + forget
-	case n.Is("handshake"):
-		return "it is joining the cluster; try again when it has"
-	case n.Is("fail") && n.Is("slave"):
-		return "the cluster has marked it as failed" + forget
-	case n.Is("fail") && len(n.Slots) == 0:
-		return "the cluster has marked it as failed, and it owns no slots" + forget
-	case n.Is("fail"):
-		return "the cluster has marked it as failed"
+// unfound returns why none of several servers tells where the nodes are.
+func unfound(why string, silent []*Error) *Error {
+	e := &Error{Op: "find the nodes", Reason: ErrUnreachable, Text: why}
+	for i, s := range silent {
+		if i == 0 || !e.answered() && s.answered() {
+			e.Reason, e.Cause = s.Reason, s.Cause
+		}
+		if e.Text != "" {
+			e.Text += "; "
+		}
+		e.Text += s.Node + ": " + s.Text
+	}
+	return e
+}
+
+// members returns the cluster as a node of it sees it.
+func (n *node) members(ctx context.Context) ([]*member, *Error) {
+	var all []*member
+	text, err := n.client.ClusterNodes(ctx).Result()
+	if err == nil {
+		all, err = parseNodes(text)
+	}
+	if err != nil {
+		e := classify("find the nodes", "", n.Addr, false, err)
+		if e.Reason == ErrRejected && isReply(err) {
+			e.Reason = ErrUnsupported
+			e.Text = "it does not list a cluster's nodes (" + err.Error() + "); if the server is not a cluster node, use redis://"
+		}
+		return nil, e
+	}
+	// CLUSTER SHARDS has the hosts that clients use. Without it, the list has addresses.
+	shards, _ := n.client.Do(ctx, "CLUSTER", "SHARDS").Slice()
+	endpoints := map[string]string{}
+	for _, shard := range shards {
+		nodes, _ := fieldMap(shard)["nodes"].([]any)
+		for _, item := range nodes {
+			id, _ := fieldMap(item)["id"].(string)
+			endpoint, known := fieldMap(item)["endpoint"]
+			if text, _ := endpoint.(string); known && text != "?" {
+				endpoints[id] = text // "" also for nil, the host that clients have reached already
+			}
+		}
+	}
+	for _, m := range all {
+		m.addr = m.addrFor(n.Addr, endpoints)
+	}
+	return all, nil
+}
+
+// A member is a node of a cluster.
+type member struct {
+	id      string
+	addr    string // as announced, and then for the loader
+	flags   []string
+	primary string   // of a replica: the ID of its primary
+	slots   []string // 5, 0-5460, and those that come or go: [93->-id] or [77-<-id], which only the node itself lists, at the end
+}
+
+// is reports whether the member has a flag, such as "myself" or "fail?".
+func (m *member) is(flag string) bool { return slices.Contains(m.flags, flag) }
+
+// parseNodes parses the reply of CLUSTER NODES. It ignores fields and flags that it does not know.
+func parseNodes(text string) ([]*member, error) {
+	var all []*member
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			m := parseMember(fields)
+			if m == nil {
+				return nil, malformed("the list of the cluster's nodes has a malformed line %q", strings.TrimSpace(line))
+			}
+			all = append(all, m)
+		}
+	}
+	if len(all) == 0 {
+		return nil, malformed("the list of the cluster's nodes is empty")
+	}
+	return all, nil
+}
+
+// parseMember parses `id ip:port@busport[,hostname[,...]] flags primary ping pong epoch link [slots...]`. It returns nil for anything else.
+func parseMember(fields []string) *member {
+	if len(fields) < 8 || !strings.Contains(fields[1], ":") {
+		return nil
+	}
+	addr := fields[1][:strings.IndexAny(fields[1]+"@", "@,")]
+	return &member{id: fields[0], addr: addr, flags: strings.Split(fields[2], ","), primary: fields[3], slots: fields[8:]}
+}
+
+// free returns which hash slots the member owns and keeps.
+func (m *member) free() ([]bool, error) {
+	free := make([]bool, servers.Slots)
+	for _, field := range m.slots {
+		number, last, _ := strings.Cut(strings.TrimPrefix(field, "["), "-")
+		moves := field[0] == '['
+		if moves {
+			last = ""
+		}
+		from, err := strconv.Atoi(number)
+		to, lastErr := strconv.Atoi(cmp.Or(last, number))
+		if err != nil || lastErr != nil || from < 0 || to >= servers.Slots {
+			return nil, malformed("the list of the cluster's nodes has the malformed slots %q", field)
+		}
+		for slot := from; slot <= to; slot++ {
+			free[slot] = !moves
+		}
+	}
+	return free, nil
+}
+
+// addrFor returns the member's address for a client that has read about it from the server at seed. endpoints may lack the member.
+func (m *member) addrFor(seed string, endpoints map[string]string) string {
+	colon := strings.LastIndexByte(m.addr, ':')
+	host, port := strings.Trim(m.addr[:colon], "[]"), m.addr[colon+1:]
+	if endpoint, ok := endpoints[m.id]; ok {
+		host = endpoint
+	}
+	if host == "" { // a node without peers does not know its address
+		host, _, _ = net.SplitHostPort(seed)
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// unreachable returns why connecting to the member is pointless, or "".
+func (m *member) unreachable() string {
+	for flag, why := range map[string]string{
+		"noaddr": "the cluster does not know its address", "handshake": "it is joining the cluster", "fail": "the cluster has marked it as failed",
+	} {
+		if m.is(flag) {
+			return why + "; if it is gone for good, `CLUSTER FORGET " + m.id + "` on every other node"
+		}
 	}
 	return ""
 }
 
-// openSlots adds the nodes of a client with its own ClusterSlots, such as NewFailoverClusterClient.
-func (s *session) openSlots(ctx context.Context, o *redis.ClusterOptions, replicas bool) error {
-	slots, err := o.ClusterSlots(ctx)
+// revision returns the key of the primary's revision, or "" if it takes no keys.
+func (n *node) revision(ctx context.Context) (string, error) {
+	if !n.ask(ctx).server.Cluster {
+		return "rlfunc:{deploy}:revision", nil
+	}
+	text, err := n.client.ClusterNodes(ctx).Result()
 	if err != nil {
-		e := classify("find the nodes", "", "", false, err)
-		e.Text = "the client's ClusterSlots failed: " + e.Text
-		return e
+		return "", err
 	}
-	seen := map[string]bool{}
-	for _, r := range slots {
-		for i, c := range r.Nodes {
-			if seen[c.Addr] || i > 0 && !replicas {
-				continue
-			}
-			seen[c.Addr] = true
-			at := Node{Addr: c.Addr, Role: Primary}
-			if i > 0 {
-				at.Role, at.Follows = Replica, r.Nodes[0].Addr
-			}
-			s.add(at)
-		}
-	}
-	if len(s.nodes) == 0 {
-		return &Error{Op: "find the nodes", Reason: ErrUnsupported, Text: "the client's ClusterSlots returned no nodes"}
-	}
-	if primaries := slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.loadable() }); len(primaries) == 1 {
-		s.records = records{primaries[0].Unpinned()} // the client's own connections may use another database
-	}
-	return nil
+	return revisionKey(text)
 }
 
-// clusterHealth returns warnings about the cluster. It asks every primary, because only a primary lists its own migrating
-// slots.
-func (s *session) clusterHealth(ctx context.Context) []Warning {
-	warnings := s.view.health()
-	views := make([]clusterView, len(s.nodes))
-	onEach(s.nodes, func(i int, n *node) {
-		if n.loadable() && n.problem == nil {
-			views[i] = n.viewCluster(ctx)
-		}
-	})
-	for i, v := range views {
-		if v.nodes == nil {
-			continue
-		}
-		addr := s.nodes[i].Addr
-		if !maps.Equal(v.slotOwners(), s.view.slotOwners()) {
-			warnings = append(warnings, warning("views_differ",
-				addr+" and "+s.view.seed+" see different nodes or slots; nodes may be joining or partitioned", "see `redis-cli --cluster check "+addr+"`"))
-		}
-		for _, n := range v.nodes {
-			if n.Is("myself") && len(n.Moving) > 0 {
-				warnings = append(warnings, warning("slots_moving",
-					"slots are migrating at "+addr+": "+strings.Join(n.Moving[:min(len(n.Moving), 3)], ", "),
-					"if no migration is running, see `redis-cli --cluster fix "+addr+"`"))
-			}
+// revisionKey returns the key of the revision of the node whose CLUSTER NODES has this text. A node takes only keys of its own hash slots,
+// so each primary has its own key. A key of a slot that moves may be on either node.
+func revisionKey(nodes string) (string, error) {
+	members, err := parseNodes(nodes)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(members, func(m *member) bool { return m.is("myself") })
+	if i < 0 {
+		return "", malformed("the list of the cluster's nodes does not say which one is its own")
+	}
+	free, err := members[i].free()
+	if err != nil {
+		return "", err
+	}
+	owns := slices.Contains(free, true)
+	// The slots of the numbers are spread evenly. An owner of a single slot needs servers.Slots tries on average; one of e^64 such
+	// owners needs more than 64 times as many.
+	for number := 0; owns && number < 64*servers.Slots; number++ {
+		if tag := "deploy:" + strconv.Itoa(number); free[servers.Slot(tag)] {
+			return "rlfunc:{" + tag + "}:revision", nil
 		}
 	}
-	return warnings
+	return "", nil
 }
 
-// health returns warnings about the cluster as one node sees it.
-func (v clusterView) health() []Warning {
-	var warnings []Warning
-	for _, n := range v.nodes {
-		if n.Is("fail?") {
-			warnings = append(warnings, warning("node_failing", v.seed+" cannot reach "+n.Addr(v.seed, nil)+" of its cluster", "see `redis-cli --cluster check "+v.seed+"`"))
-		}
-	}
-	if count, first := cluster.Uncovered(v.nodes); count > 0 {
-		warnings = append(warnings, warning("slots_uncovered",
-			fmt.Sprintf("%d of %d hash slots have no working primary, the first is slot %d: calls to keys there fail, and by default all calls", count, hashslot.Count, first),
-			"see `redis-cli --cluster fix "+v.seed+"`"))
-	}
-	return warnings
-}
-
-// slotOwners returns the nodes and the slots that they own.
-func (v clusterView) slotOwners() map[string]string {
-	owners := map[string]string{}
-	for _, n := range v.nodes {
-		owners[n.ID] = fmt.Sprint(n.Primary, n.Slots)
-	}
-	return owners
+// isReply reports whether an error is a server's reply.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
 }

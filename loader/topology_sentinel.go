@@ -6,55 +6,52 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/rlfunc/rlfunc/loader/internal/conn"
-	"github.com/rlfunc/rlfunc/loader/internal/resp"
 )
 
 // openSentinel asks all sentinels for the primary and follows the majority of those in the URL: a partitioned sentinel still
 // names the former primary, and may be the only one that answers.
 func (s *session) openSentinel(ctx context.Context, a *Address, replicas bool) error {
-	s.connect = conn.LikeClient(a.options)
-	sentinels := &session{connect: func(addr string) *redis.Client {
-		o := *a.options
-		o.Username, o.Password, o.DB = a.sentinelUser, a.sentinelPassword, 0
-		return conn.Open(&o, addr, redis.NewClient)
-	}}
+	o := *a.options.Simple()
+	s.connect = like(o, redis.NewClient)
+	o.Username, o.Password = a.options.SentinelUsername, a.options.SentinelPassword
+	sentinels := &session{connect: like(o, redis.NewClient)}
 	defer sentinels.close()
-	for _, addr := range a.hosts {
+	for _, addr := range a.options.Addrs {
 		sentinels.add(Node{Addr: addr})
 	}
 	views := make([]sentinelView, len(sentinels.nodes))
-	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.primary, replicas) })
+	onEach(sentinels.nodes, func(i int, n *node) { views[i] = n.viewPrimary(ctx, a.options.MasterName, replicas) })
 
-	votes := map[string]int{}
+	votes, best := map[string]int{}, sentinelView{}
+	var said []*Error
 	for _, v := range views {
 		if v.err == nil {
-			votes[v.primary]++
+			v.err = &Error{Node: v.sentinel, Reason: ErrUnreachable, Text: "it names " + v.primary}
+			if votes[v.primary]++; votes[v.primary] > votes[best.primary] {
+				best = v
+			}
 		}
+		said = append(said, v.err)
 	}
-	best := -1
+	if 2*votes[best.primary] <= len(views) {
+		why := ""
+		if best.primary != "" {
+			why = fmt.Sprintf("no majority of the %d sentinels in the URL names one primary; try again when they agree, or use the URL of a sentinel that you trust", len(views))
+		}
+		return unfound(why, said)
+	}
+	s.records.server = s.add(Node{Addr: best.primary, Role: Primary}).client
+	for _, addr := range best.replicas {
+		s.add(Node{Addr: addr, Role: Replica, Follows: best.primary})
+	}
 	for i, v := range views {
-		if v.err == nil && (best < 0 || votes[v.primary] > votes[views[best].primary]) {
-			best = i
+		if v.err != nil || v.primary != best.primary {
+			s.warnings = append(s.warnings, warning("sentinels_differ",
+				"the majority of the sentinels names "+best.primary+" as primary, and sentinel "+v.sentinel+" does not: "+said[i].Text, "if a failover is in progress, plan again when it is over"))
 		}
 	}
-	if best < 0 {
-		return noSentinel(views)
-	}
-	primary := views[best].primary
-	if 2*votes[primary] <= len(views) {
-		return noMajority(views)
-	}
-	s.records = records{s.add(Node{Addr: primary, Role: Primary}).Unpinned()}
-	for _, addr := range views[best].replicas {
-		s.add(Node{Addr: addr, Role: Replica, Follows: primary})
-	}
-	s.warnings = append(s.warnings, sentinelWarnings(views, primary)...)
 	return nil
 }
 
@@ -63,42 +60,46 @@ type sentinelView struct {
 	sentinel string
 	primary  string
 	replicas []string
-	err      error
+	err      *Error
 }
-
-var errNoSuchPrimary = errors.New("no primary of that name")
 
 func (n *node) viewPrimary(ctx context.Context, name string, replicas bool) sentinelView {
 	v := sentinelView{sentinel: n.Addr}
-	reply, err := n.Do(ctx, false, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
-	if errors.Is(err, redis.Nil) {
-		err = fmt.Errorf("%w: %q", errNoSuchPrimary, name)
-	}
-	if err != nil {
-		v.err = err
+	fail := func(err error) sentinelView {
+		v.err = classify("find the nodes", "", n.Addr, false, err)
+		switch {
+		case errors.Is(err, redis.Nil):
+			v.err.Reason, v.err.Text = ErrUnsupported, fmt.Sprintf("it knows no primary of that name: %q", name)
+		case isReply(err) && v.err.Reason == ErrRejected:
+			v.err.Reason, v.err.Text = ErrUnsupported, "it is not a sentinel: "+err.Error()
+		case isReply(err) && v.err.Reason == ErrNoPermission:
+			v.err.Text = err.Error() + "; set the sentinels' user and password with ?sentinel_username= and &sentinel_password="
+		}
 		return v
 	}
-	addr, _ := reply.([]any)
-	if len(addr) == 2 {
-		host, _ := addr[0].(string)
-		port, _ := addr[1].(string)
-		v.primary = net.JoinHostPort(host, port)
-	} else {
-		v.err = resp.FormatError(fmt.Sprintf("the primary's address is %v", reply))
+	addr, err := n.client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", name).StringSlice()
+	if err != nil {
+		return fail(err)
 	}
-	if !replicas || v.err != nil {
+	if len(addr) != 2 {
+		return fail(malformed("the primary's address is %v", addr))
+	}
+	v.primary = net.JoinHostPort(addr[0], addr[1])
+	if !replicas {
 		return v
 	}
 	// Until a failover ends, the former primary is not among the replicas but is the primary here. Asked in this order, a failover that
 	// ends in between hides none.
-	old, err := n.Do(ctx, false, "SENTINEL", "MASTER", name)
-	if v.err = err; err != nil {
-		return v
+	old, err := n.client.Do(ctx, "SENTINEL", "MASTER", name).Result()
+	if err != nil {
+		return fail(err)
 	}
-	reply, v.err = n.Do(ctx, false, "SENTINEL", "REPLICAS", name)
-	list, _ := reply.([]any)
+	list, err := n.client.Do(ctx, "SENTINEL", "REPLICAS", name).Slice()
+	if err != nil {
+		return fail(err)
+	}
 	for _, item := range append(list, old) {
-		fields := resp.Map(item)
+		fields := fieldMap(item)
 		host, _ := fields["ip"].(string)
 		port, _ := fields["port"].(string)
 		addr := net.JoinHostPort(host, port)
@@ -107,59 +108,4 @@ func (n *node) viewPrimary(ctx context.Context, name string, replicas bool) sent
 		}
 	}
 	return v
-}
-
-// noSentinel returns why no sentinel names the primary.
-func noSentinel(views []sentinelView) error {
-	e := &Error{Op: "find the nodes", Reason: ErrUnreachable}
-	var texts []string
-	for _, v := range views {
-		why := classify("", "", "", false, v.err)
-		var reply redis.Error
-		switch {
-		case errors.Is(v.err, errNoSuchPrimary):
-			why.Reason, why.Text = ErrUnsupported, "it knows "+v.err.Error()
-		case errors.As(v.err, &reply) && why.Reason == ErrRejected:
-			why.Reason, why.Text = ErrUnsupported, "it is not a sentinel: "+reply.Error()
-		case errors.As(v.err, &reply) && why.Reason == ErrNoPermission:
-			why.Text = reply.Error() + "; set the sentinels' user and password with ?sentinel_username= and &sentinel_password="
-		}
-		if !e.answered() {
-			e.Reason, e.Cause = why.Reason, v.err
-		}
-		texts = append(texts, v.sentinel+": "+why.Text)
-	}
-	e.Text = strings.Join(texts, "; ")
-	return e
-}
-
-// noMajority returns why the sentinels that answer do not suffice.
-func noMajority(views []sentinelView) error {
-	var texts []string
-	for _, v := range views {
-		if v.err != nil {
-			texts = append(texts, v.sentinel+" does not answer: "+oneLine(plainText(v.err)))
-		} else {
-			texts = append(texts, v.sentinel+" names "+v.primary)
-		}
-	}
-	return &Error{
-		Op: "find the nodes", Reason: ErrUnreachable,
-		Text: "no majority of the " + strconv.Itoa(len(views)) + " sentinels in the URL names one primary: " + strings.Join(texts, "; ") +
-			"; try again when they agree, or use the URL of a sentinel that you trust",
-	}
-}
-
-func sentinelWarnings(views []sentinelView, primary string) []Warning {
-	var warnings []Warning
-	for _, v := range views {
-		switch {
-		case v.err != nil:
-			warnings = append(warnings, warning("sentinel_silent", "sentinel "+v.sentinel+" does not name the primary: "+oneLine(plainText(v.err)), ""))
-		case v.primary != primary:
-			warnings = append(warnings, warning("sentinels_differ",
-				"sentinel "+v.sentinel+" names "+v.primary+" as primary, the majority names "+primary+"; a failover may be in progress", "plan again when they agree"))
-		}
-	}
-	return warnings
 }

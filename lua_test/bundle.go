@@ -32,22 +32,6 @@ func testBundle(lib *fcall.Library, fsys fs.FS, root string) (string, error) {
 	return write(lib, fsys, root, map[string]string{clockFile: clock})
 }
 
-// keptTime is where the test's clock keeps its time, and storedTime what a script has in its place: it keeps nothing from
-// one call to the next, so the time is in another database, where no test sees it.
-const (
-	keptTime   = "local test_us = 0\n"
-	storedTime = "redis.call('SELECT', 1) local test_us = tonumber(redis.call('GET', 'clock')) redis.call('SELECT', 0)\n"
-)
-
-// scriptBundle is what scripts are made from: the library with a clock that reads the stored time.
-func scriptBundle(lib *fcall.Library, fsys fs.FS, root string) (string, error) {
-	clock := strings.Replace(testClock, keptTime, storedTime, 1)
-	if clock == testClock {
-		return "", fmt.Errorf("script bundle of %s: clock.lua keeps its time elsewhere", lib.Name)
-	}
-	return write(lib, fsys, root, map[string]string{clockFile: strings.ReplaceAll(clock, "LIBRARY", lib.ServerName)})
-}
-
 // written keeps what write made: a table needs it on each engine, and it takes longer than most tables.
 var written sync.Map
 

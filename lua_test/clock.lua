@@ -35,6 +35,10 @@ function clock.parse_us(text)
   return nil
 end
 
+function clock.is_wrong(ahead_us, window_us)
+  return ahead_us > window_us
+end
+
 function clock.left_ms(key)
   local end_ms = redis.call('PEXPIRETIME', key)
   if end_ms < 0 then
@@ -51,23 +55,24 @@ function clock.store_until(key, value, end_ms)
   redis.call('SET', key, value, 'PXAT', end_ms + late_ms)
 end
 
-function clock.read_until(key, ttl_ms)
-  return redis.call('GETEX', key, 'PXAT', now_ms() + ttl_ms + late_ms)
-end
-
 function clock.expire(key, ttl_us)
   redis.call('PEXPIREAT', key, now_ms() + math.ceil(ttl_us / 1000) + late_ms)
 end
 
 function clock.extend(key, ttl_us)
   local end_ms = now_ms() + math.ceil(ttl_us / 1000) + late_ms
-  if redis.call('PEXPIREAT', key, end_ms, 'NX') == 0 then
-    redis.call('PEXPIREAT', key, end_ms, 'GT')
-  end
+  return redis.call('PEXPIREAT', key, end_ms, 'GT') == 1 or redis.call('PEXPIREAT', key, end_ms, 'NX') == 1
 end
 
 function clock.store_for(key, value, span_us)
   clock.store(key, value, math.ceil(span_us / 1000))
+end
+
+function clock.extend_until(key, end_us)
+  local end_ms = math.ceil(end_us / 1000) + late_ms
+  if redis.call('PEXPIREAT', key, end_ms, 'NX') == 0 then
+    redis.call('PEXPIREAT', key, end_ms, 'GT')
+  end
 end
 
 function clock.expire_after(key, span_us)

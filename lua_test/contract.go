@@ -14,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/contract"
 )
 
-// contractCalls is how often Contract calls each function.
+// contractCalls is how often Contract calls each function, or a quarter of it with -short.
 const contractCalls = 1000
 
 // Contract calls the functions of the suite's libraries as their headers allow, in sequences that it draws, and checks what they do. It
@@ -29,14 +29,18 @@ const contractCalls = 1000
 // The same sequences are then played on the suite's real servers, whose replies, keys and expiries must be those of the embedded
 // engine. The clock moves there only for libraries that read it and set their expiries through lib/clock, and never back.
 //
-// The calls are the same each time. With RLFUNC_SEED, a whole number, they are others.
+// The calls are the same each time, and fewer with -short. With RLFUNC_SEED, a whole number, they are others.
 func Contract[C any](t *testing.T, su Suite[C]) {
 	t.Helper()
 	seed, err := contract.Seed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := contract.Run(su.read(t), contract.Options{Seed: seed, Calls: contractCalls})
+	calls := contractCalls
+	if testing.Short() {
+		calls /= 4
+	}
+	report, err := contract.Run(su.read(t), contract.Options{Seed: seed, Calls: calls})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// A test of one's own library. With REDIS_URL set it also runs on that server, whose database must be empty.
+// A test of one's own library. With RLFUNC_TEST_REDIS_URL set it also runs on that server, whose database must be empty.
 func ExampleSuite_Run() {
 	suite := luatest.Suite[*ratelimit.Client]{
 		Library: ratelimit.Library,

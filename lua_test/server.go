@@ -33,7 +33,6 @@ type Server struct {
 	manual  *embedded.ManualClock // the embedded engine's; nil on real servers
 	late    time.Duration         // of every expiry on the server
 	now     time.Time             // zero where the clock is the real one
-	stored  *redis.Client         // where scripts find the time; nil for functions
 	strict  *contract.Strict      // checks each step; nil on real servers
 }
 
@@ -83,7 +82,7 @@ func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 	name, err := s.Redis.FunctionLoad(t.Context(), code).Result()
 	if err != nil {
 		if strings.Contains(err.Error(), "already exists") {
-			t.Fatalf("%s: the server holds %s already, perhaps by a deploy: tests load their own copy, with a clock that they move, so they need a server without it; unset REDIS_URL to test on the embedded engine only", s.Engine, lib.ServerName)
+			t.Fatalf("%s: the server holds %s already, perhaps by a deploy: tests load their own copy, with a clock that they move, so they need a server without it; unset RLFUNC_TEST_REDIS_URL to test on the embedded engine only", s.Engine, lib.ServerName)
 		}
 		t.Fatalf("%s: load %s: %v", s.Engine, lib.ServerName, err)
 	}
@@ -93,22 +92,6 @@ func (s *Server) load(t testing.TB, e Engine, lib *fcall.Library, code string) {
 			t.Errorf("%s: delete %s: %v", s.Engine, name, err)
 		}
 	})
-}
-
-// script has the library's clients send scripts on the test's clock, until the test ends. Scripts are made from the
-// library's code, so that is what changes; the server holds the functions too, for the clock.
-func (s *Server) script(t testing.TB, lib *fcall.Library, code string) {
-	t.Helper()
-	shipped := lib.Code
-	lib.Code = code
-	t.Cleanup(func() { lib.Code = shipped })
-	if s.stored != nil {
-		return
-	}
-	options := *s.Redis.Options()
-	options.DB = 1
-	s.stored = redis.NewClient(&options)
-	t.Cleanup(func() { s.stored.Close() })
 }
 
 // Now is the time of the test's clock.
@@ -137,12 +120,6 @@ func (s *Server) Set(t testing.TB, to time.Time) {
 		return nil
 	}); err != nil {
 		t.Fatalf("%s: move the clock: %v", s.Engine, err)
-	}
-	if s.stored == nil {
-		return
-	}
-	if err := s.stored.Set(t.Context(), "clock", us, 0).Err(); err != nil {
-		t.Fatalf("%s: move the clock of scripts: %v", s.Engine, err)
 	}
 }
 

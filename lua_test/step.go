@@ -36,14 +36,6 @@ var Any any = anything{}
 
 type anything struct{}
 
-// Must returns a value that comes with an error, and panics if there is one: luatest.Must(ratelimit.PackLimit(...)).
-func Must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // Call makes a step's call: luatest.Call((*ratelimit.Client).GCRA, ratelimit.GCRAParams{...}).
 func Call[C, P, R any](method func(C, context.Context, P) (R, error), params P) func(context.Context, C) (any, error) {
 	return func(ctx context.Context, client C) (any, error) { return method(client, ctx, params) }

@@ -27,14 +27,10 @@ type Suite[C any] struct {
 	Root string
 	// Engines says where to run. Defaults to [Engines].
 	Engines func(testing.TB) []Engine
-	// Scripts says where Run plays its table once more with the same Lua as scripts, as clients run it on servers without
-	// Functions. Defaults to nowhere.
-	Scripts func(testing.TB) []Engine
 	// Parallel runs a test on all engines at the same time. The test must not change variables that its runs share. Defaults to
 	// one engine after the other.
 	Parallel bool
 
-	mode   fcall.Mode
 	strict bool // each step is checked
 }
 
@@ -49,11 +45,6 @@ func (su Suite[C]) Run(t *testing.T, steps ...Step[C]) {
 	}
 	su.strict = true
 	su.Each(t, table)
-	if su.Scripts != nil {
-		scripted := su
-		scripted.Engines, scripted.mode = su.Scripts, fcall.ModeScripts
-		scripted.Each(t, table)
-	}
 }
 
 // Each runs a test on each engine, as a subtest of its name, with an empty server and the clock at [Start].
@@ -89,7 +80,7 @@ func (su Suite[C]) Each(t *testing.T, test func(t *testing.T, s *Server, client 
 // observer is what makes the steps of a table strict.
 func (su Suite[C]) observer(t *testing.T) (*contract.Strict, embedded.Observer) {
 	t.Helper()
-	if !su.strict || su.mode == fcall.ModeScripts {
+	if !su.strict {
 		return nil, nil
 	}
 	strict := contract.NewStrict(su.read(t))
@@ -150,13 +141,6 @@ func (su Suite[C]) onTestClock(t *testing.T, s *Server, lib *fcall.Library) (cod
 	if err != nil {
 		t.Fatal(err)
 	}
-	if su.mode == fcall.ModeScripts {
-		script, err := scriptBundle(lib, su.Source, su.Root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.script(t, lib, script)
-	}
 	return code
 }
 
@@ -172,7 +156,7 @@ func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, te
 	run := func(e Engine) {
 		t.Run(e.Name, func(t *testing.T) {
 			s := start(t, e)
-			client, err := su.Client(s.Caller, fcall.Options{Mode: su.mode})
+			client, err := su.Client(s.Caller, fcall.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +165,7 @@ func (su Suite[C]) each(t *testing.T, start func(*testing.T, Engine) *Server, te
 	}
 	var runs sync.WaitGroup
 	for _, e := range engines(t) {
-		if su.Parallel && su.mode != fcall.ModeScripts { // scripts change the code that all engines share
+		if su.Parallel {
 			runs.Go(func() { run(e) })
 		} else {
 			run(e)

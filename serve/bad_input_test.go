@@ -2,21 +2,34 @@ package serve_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/rlfunc/rlfunc/embedded"
+	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/serve"
 )
 
@@ -113,20 +126,23 @@ func TestRun_answersBadHTTP(t *testing.T) {
 	large := "X-Padding: " + strings.Repeat("a", 1<<20) + "\r\n"
 	const client = "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Host: h\r\n"
 	decide := func(body string) string {
-		return "POST /v1/decide HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+		return "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + body
 	}
 	for _, c := range []struct {
 		what, address, text string
 		want                int
 	}{
 		{"1 MiB of headers for metrics", web, "GET /metrics HTTP/1.1\r\nHost: h\r\n" + large + "\r\n", 431},
-		{"1 MiB of headers for the API", api, "POST /v1/decide HTTP/1.1\r\nHost: h\r\n" + large + "\r\n", 431},
+		{"1 MiB of headers for the API", api, "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\n" + large + "\r\n", 431},
 		{"a path of 1 MiB", web, "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: h\r\n\r\n", 431},
 		{"a path that is not UTF-8", web, "GET /\xff HTTP/1.1\r\nHost: h\r\n\r\n", 404},
-		{"an operation that is not UTF-8", api, "POST /v1/\xff HTTP/1.1\r\nHost: h\r\n\r\n", 404},
+		{"an operation that is not UTF-8", api, "POST /v1/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n", 404},
 		{"an original path that is not UTF-8", web, "GET /forward-auth HTTP/1.1\r\nHost: h\r\n" + client + "X-Forwarded-Uri: /\xff\r\n\r\n", 204},
 		{"HTTP/2 without TLS", web, http2.ClientPreface, 400},
-		{"two lengths", api, "POST /v1/decide HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 400},
+		{"a name that a page in a browser resolves to this machine", api, "POST /v1/decide HTTP/1.1\r\nHost: attacker.example:80\r\nContent-Length: 0\r\n\r\n", 421},
+		{"an address of another machine", api, "POST /v1/decide HTTP/1.1\r\nHost: 192.0.2.1\r\nContent-Length: 0\r\n\r\n", 421},
+		{"a loopback address", api, "POST /v1/decide HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 0\r\n\r\n", 415},
+		{"two lengths", api, "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 400},
 		{"a wrong chunk", api, decide("zz\r\n"), 400},
 		{"JSON that is not UTF-8", api, decide("18\r\n{\"endpoint\": \"total\xff\xff\"}\r\n0\r\n\r\n"), 400},
 		{"a body of 1 MiB", api, decide("100000\r\n" + strings.Repeat(" ", 1<<20) + "\r\n0\r\n\r\n"), 413},
@@ -136,5 +152,119 @@ func TestRun_answersBadHTTP(t *testing.T) {
 		if got := exchange(t, c.address, c.text); got != c.want {
 			t.Errorf("%s: %d, want %d", c.what, got, c.want)
 		}
+	}
+}
+
+// A peer that resets each request at once, which does not count against its open streams, gets no more than 256 handlers.
+func TestRun_boundsRequestsThatArePromptlyReset(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { boundsResets(t, false) })
+	t.Run("TLS", func(t *testing.T) { boundsResets(t, true) })
+}
+
+func boundsResets(t *testing.T, encrypted bool) {
+	t.Helper()
+	var now, most atomic.Int64
+	release := make(chan struct{})
+	security, connect := insecure.NewCredentials(), net.Dial
+	var files *serve.TLS
+	if encrypted {
+		all := engines.NewCertificates(t)
+		files = &serve.TLS{Cert: all.Cert, Key: all.Key}
+		config := trusting(t, all, false)
+		config.NextProtos = []string{"h2"}
+		security = credentials.NewTLS(config)
+		connect = func(network, address string) (net.Conn, error) { return tls.Dial(network, address, config) }
+	}
+	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{TLS: files, Guard: guard.Options{Hooks: []guard.Hooks{{
+		Deciding: func(ctx context.Context, _ *guard.Request) context.Context {
+			n := now.Add(1)
+			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+			}
+			<-release
+			now.Add(-1)
+			return ctx
+		},
+	}}}}, grpc.WithTransportCredentials(security))
+	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
+	conn, err := connect("tcp", p.grpc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sent := make(chan struct{})
+	go func() {
+		reset(conn, 2000)
+		close(sent)
+	}()
+	const handlers = 256
+	for deadline := time.Now().Add(20 * time.Second); most.Load() < handlers; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d handlers run", most.Load())
+		}
+	}
+	select { // all is sent, or the server does not read on
+	case <-sent:
+	case <-time.After(time.Second):
+	}
+	close(release)
+	if _, err := p.ask(t.Context()); err != nil { // another connection is served
+		t.Error(err)
+	}
+	if most.Load() > handlers+1 {
+		t.Errorf("%d handlers ran at once", most.Load())
+	}
+}
+
+// reset opens and resets n requests on a connection.
+func reset(conn net.Conn, n int) {
+	p := newPeer(conn)
+	for i := range n {
+		id := uint32(2*i + 1)
+		p.ask(id)
+		if p.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
+			return // the server does not read on, and the test has ended
+		}
+	}
+}
+
+// A peer speaks HTTP/2 as no gRPC client does.
+type peer struct {
+	*http2.Framer
+	block   bytes.Buffer
+	encoder *hpack.Encoder
+}
+
+func newPeer(conn net.Conn) *peer {
+	_, _ = io.WriteString(conn, http2.ClientPreface) // a broken connection fails the test later
+	p := &peer{Framer: http2.NewFramer(conn, conn)}
+	p.encoder = hpack.NewEncoder(&p.block)
+	p.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	_ = p.WriteSettings()
+	return p
+}
+
+// ask sends a request of the limit total, with more header fields.
+func (p *peer) ask(id uint32, more ...hpack.HeaderField) {
+	p.block.Reset()
+	for _, f := range append([]hpack.HeaderField{
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: ratelimitv3.RateLimitService_ShouldRateLimit_FullMethodName},
+		{Name: ":authority", Value: "limits"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
+	}, more...) {
+		_ = p.encoder.WriteField(f)
+	}
+	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.block.Bytes(), EndHeaders: true})
+	message, _ := proto.Marshal(total())
+	_ = p.WriteData(id, true, append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...))
+}
+
+// total returns a request of the limit total.
+func total() *ratelimitv3.RateLimitRequest {
+	return &ratelimitv3.RateLimitRequest{
+		Domain:      "edge",
+		Descriptors: []*commonv3.RateLimitDescriptor{{Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "generic_key", Value: "total"}}}},
 	}
 }

@@ -3,14 +3,18 @@ package serve
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	"github.com/rlfunc/rlfunc/guard/envoyguard"
@@ -28,6 +32,7 @@ func newGRPC(ctx context.Context, o *Options, more ...grpc.ServerOption) (*grpc.
 	return grpc.NewServer(append(more,
 		grpc.Creds(security),
 		envoyguard.ServerOption(),
+		grpc.UnaryInterceptor(survive(o.Logger)),
 		grpc.NumStreamWorkers(maxStreams), // their stacks need not grow for each request; bench/NOTES.md has the figures
 		grpc.MaxRecvMsgSize(maxMessage),
 		// Of a fixed size: gRPC otherwise sends a ping with nearly each request to measure what the connection can carry.
@@ -42,6 +47,19 @@ func newGRPC(ctx context.Context, o *Options, more ...grpc.ServerOption) (*grpc.
 		// Envoy pings as often as its configuration says. An answer that it does not read makes the server read no further.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Nanosecond, PermitWithoutStream: true}),
 	)...), nil
+}
+
+// survive returns an interceptor that answers a request that panics with Internal, and logs it: gRPC would end the process.
+func survive(logger *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				logger.Error("a request panics", "panic", p, "stack", string(debug.Stack()))
+				err = status.Error(codes.Internal, "the rate limiter failed")
+			}
+		}()
+		return next(ctx, request)
+	}
 }
 
 // endStreams returns an option with which streams, the watches of grpc.health.v1, end when a context does. Otherwise an open watch would

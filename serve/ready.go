@@ -21,7 +21,6 @@ import (
 type readiness struct {
 	health *health.Server
 	logger *slog.Logger
-	first  chan struct{} // closed when the process is ready for the first time
 
 	mu       sync.Mutex
 	ready    bool
@@ -31,7 +30,7 @@ type readiness struct {
 }
 
 func newReadiness(h *health.Server, l *slog.Logger) *readiness {
-	r := &readiness{health: h, logger: l, first: make(chan struct{}), problem: "redis has not answered yet"}
+	r := &readiness{health: h, logger: l, problem: "redis has not answered yet"}
 	r.set(false)
 	return r
 }
@@ -82,7 +81,6 @@ func (r *readiness) answered(err error) {
 		r.problem = fmt.Sprintf("redis: %v", err)
 	} else if !r.ready {
 		r.set(true)
-		close(r.first)
 	}
 	was := r.kind
 	r.kind = kindOf(err)
@@ -113,7 +111,7 @@ func kindOf(err error) string {
 
 // newProbe returns a call that proves that Redis runs the functions that decide, as the user of the service. It loads them if guard would.
 func newProbe(o *Options, g *guard.Guard) (func(context.Context) error, error) {
-	client, err := genguard.New(o.Redis, fcall.Options{Namespace: g.Policy().Namespace, Channel: o.Guard.Channel, NoAutoLoad: o.Guard.NoAutoLoad})
+	client, err := genguard.New(o.Redis, fcall.Options{Namespace: g.Policy().Namespace, NoAutoLoad: o.Guard.NoAutoLoad})
 	return func(ctx context.Context) error {
 		_, err := client.Peek(ctx, genguard.PeekParams{Subject: "readyz"})
 		return err

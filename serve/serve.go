@@ -1,3 +1,25 @@
+// Package serve is the process behind `rlfunc serve`: a policy for proxies and for services in any language.
+//
+// One port answers gRPC: Envoy's rate limit service (package envoyguard) and grpc.health.v1. Another one answers HTTP:
+//
+//	/forward-auth  for proxies: see httpguard's ForwardAuth
+//	/livez         200 while the process runs
+//	/readyz        200 while the process takes requests; else 503 with the reason
+//	/metrics       for Prometheus
+//
+// A port of its own, off by default, answers only the probes /livez and /readyz, so that connections of proxies do not take their places.
+//
+// Another port, off by default, is for programs: a JSON API that decides, settles, refunds, issues challenges and shows subjects. openapi.json
+// describes it. It needs bearer tokens unless it is a loopback address.
+//
+// A process is ready once Redis has run a function of the library that decides. After that the policy's failure modes decide while Redis
+// cannot, so an outage of Redis does not take the process out of its load balancer; /readyz says that they do. It is not ready while it
+// drains.
+//
+// The ports are TCP ports or Unix sockets: see Listen.
+//
+// When its context ends, Run reports "not ready" immediately, answers for Options.Delay longer, then
+// finishes the requests in flight for at most Options.Drain.
 package serve
 
 import (
@@ -18,7 +40,6 @@ import (
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 	"github.com/rlfunc/rlfunc/internal/reload"
-	"github.com/rlfunc/rlfunc/serve/internal/otlp"
 )
 
 // Options configures Run.
@@ -27,8 +48,7 @@ type Options struct {
 	Redis redis.UniversalClient
 	// Policy is the policy's file. Run reloads it when it changes. Required.
 	Policy string
-	// GRPC and HTTP accept connections. Run closes them. If Listen returned them, and another process takes over their sockets, Run ends as
-	// if its context had. Required.
+	// GRPC and HTTP accept connections; Run closes them. Required.
 	GRPC, HTTP net.Listener
 	// API accepts the connections of programs; Run closes it. It must be a loopback address or a Unix socket unless there are Tokens or a
 	// TLS.ClientCA. Defaults to none.
@@ -36,19 +56,14 @@ type Options struct {
 	// Health accepts the connections of probes, for /livez and /readyz, without TLS; Run closes it. Connections of proxies do not take its
 	// places. Defaults to none: probes use HTTP.
 	Health net.Listener
-	// Pprof accepts the connections of profilers, which may read the memory of the process; Run closes it. Defaults to none.
-	Pprof net.Listener
 	// TLS encrypts GRPC, HTTP and API. Defaults to none.
 	TLS *TLS
-	// ProxyProtocol has the addresses and prefixes, or unix, whose connections to GRPC, HTTP and API begin with a header of the PROXY protocol,
-	// version 1 or 2. A connection from there without one is closed. Defaults to none.
-	ProxyProtocol []string
 	// Tokens is a file of the SHA-256 digests of bearer tokens, see identity.Digests, of which requests to API need one. It is reloaded.
 	// Defaults to none: each program that reaches API may use it.
 	Tokens string
 	// Connections is the most open connections of each listener; further ones wait. Defaults to 1024.
 	Connections int
-	// ReadTimeout is how long a peer may take for a PROXY header, for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC and
+	// ReadTimeout is how long a peer may take for the HTTP/2 preface, for a request, for the answer to a ping of HTTP/2, and on GRPC and
 	// over HTTP/2 to read what the server writes. Defaults to 5 s.
 	ReadTimeout time.Duration
 	// Delay is how long Run keeps answering after its context has ended, so that load balancers see that it is not ready. Defaults to 0.
@@ -62,6 +77,8 @@ type Options struct {
 	Guard guard.Options
 	// Logger writes the records, but for some of packages guard and identity, which use slog.Default(). Defaults to slog.Default().
 	Logger *slog.Logger
+	// SubjectKey is the key of the short forms of subjects in records, as of telemetry.Options. Defaults to a random one.
+	SubjectKey []byte
 }
 
 // A StartError is why Run did not begin to serve: the policy, a file of keys, tokens or certificates, or an option is not valid.
@@ -76,16 +93,9 @@ var ErrCutOff = errors.New("drain: requests were still in flight")
 // Run serves until ctx ends and requests have finished. It returns a StartError, ErrCutOff, or the error of a listener.
 func Run(ctx context.Context, o Options) (err error) {
 	fill(&o)
-	var sockets sockets
-	for _, l := range []net.Listener{o.GRPC, o.HTTP, o.API, o.Health, o.Pprof} {
+	for _, l := range []net.Listener{o.GRPC, o.HTTP, o.API, o.Health} {
 		if l != nil {
 			defer l.Close()
-		}
-		if s, ok := l.(*socket); ok {
-			if slices.ContainsFunc(sockets, func(other *socket) bool { return other.path == s.path }) {
-				return &StartError{fmt.Errorf("unix:%s is the address of two ports", s.path)} // of which one would take over the other
-			}
-			sockets = append(sockets, s)
 		}
 	}
 	started := false
@@ -97,11 +107,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := o.TLS.check(); err != nil {
 		return err
 	}
-	for _, l := range []*net.Listener{&o.GRPC, &o.HTTP, &o.API} {
-		if *l, err = proxied(*l, o.ProxyProtocol, o.ReadTimeout); err != nil {
-			return fmt.Errorf("proxy protocol: %w", err)
-		}
-	}
 	p, err := policy.Load(o.Policy)
 	if err != nil {
 		return err
@@ -109,20 +114,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := rejectPlaces(p); err != nil {
 		return fmt.Errorf("%s: %w", o.Policy, err)
 	}
-	pushing, err := otlp.Options(ctx, o.Logger)
+	metrics, err := prometheus.New()
 	if err != nil {
 		return err
 	}
-	metrics, err := prometheus.New(pushing...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushFor)
-		defer cancel()
-		_ = metrics.Close(ctx) // which pushes for the last time
-	}()
-	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: o.Logger})
+	defer metrics.Close(context.WithoutCancel(ctx))
+	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider(), Logger: o.Logger, SubjectKey: o.SubjectKey})
 	if err != nil {
 		return err
 	}
@@ -158,20 +155,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	o.Logger.Info("serving", "policy", o.Policy, "grpc", o.GRPC.Addr().String(), "http", o.HTTP.Addr().String(),
 		"trusted_proxies", p.Identities[policy.ByIP].TrustedProxies)
 
-	ready, delay, look := s.ready.first, o.Delay, time.NewTicker(time.Second/4)
-	defer look.Stop()
 	for serving := true; serving && err == nil; {
 		select {
 		case err = <-failed:
 		case <-ctx.Done():
 			serving = false
-		case <-ready:
-			ready, err = nil, sockets.publish()
-		case <-look.C:
-			if path := sockets.taken(); path != "" {
-				o.Logger.Info("another process has taken over", "socket", path)
-				serving, delay = false, max(delay, takenFor)
-			}
 		case <-o.Reload:
 			changed, unchanged, failed := reload.All()
 			o.Logger.Info("reloaded", "changed", changed, "unchanged", unchanged, "failed", failed)
@@ -179,8 +167,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	s.ready.drain()
 	if err == nil {
-		o.Logger.Info("draining", "delay", delay.String(), "drain", max(o.Drain, 0).String())
-		err = sleep(delay, failed)
+		o.Logger.Info("draining", "delay", o.Delay.String(), "drain", max(o.Drain, 0).String())
+		err = sleep(o.Delay, failed)
 	}
 	end()
 	return errors.Join(err, s.shutdown(o.Drain))
@@ -222,4 +210,38 @@ func sleep(d time.Duration, failed <-chan error) error {
 	case err := <-failed:
 		return err
 	}
+}
+
+// rejectPlaces returns an error for a limit of kind concurrency of an endpoint that forward-auth can reach: proxies do not report when a
+// request ends. Package policy rejects those of descriptors. Programs renew and release the leases of other endpoints.
+func rejectPlaces(p *policy.Policy) error {
+	for i := range p.Endpoints {
+		e := &p.Endpoints[i]
+		if len(e.Match) == 0 {
+			continue
+		}
+		for j, l := range slices.Concat(p.Limits, e.Limits) {
+			if l.Kind != policy.Concurrency {
+				continue
+			}
+			if j >= len(p.Limits) {
+				l.Name = e.Name + "/" + l.Name
+			}
+			return fmt.Errorf("limit %s of endpoint %s is of kind concurrency, and proxies do not report when a request ends: remove the match of the "+
+				"endpoint, so that only programs use it, or guard the service with httpguard or grpcguard", l.Name, e.Name)
+		}
+	}
+	return nil
+}
+
+// rejectEmpty returns an error for an empty policy in place of another: the file was probably cut off, and all requests would pass.
+func rejectEmpty(old, p *policy.Policy) error {
+	if empty(p) && !empty(old) {
+		return errors.New("the new policy has no limits and no endpoints, so every request would pass: restart the process if you want that")
+	}
+	return nil
+}
+
+func empty(p *policy.Policy) bool {
+	return len(p.Limits) == 0 && len(p.Endpoints) == 0 && p.Unmatched != policy.UnmatchedRefuse
 }

@@ -2,8 +2,11 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/envoyguard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/serve/internal/api"
 )
 
 // Bounds of what a peer can make the process hold.
@@ -28,8 +32,6 @@ const (
 	maxAge       = 5 * time.Minute  // a gRPC connection, after which the peer opens another, perhaps to a new process
 	pingAfter    = time.Minute      // without a byte of a gRPC peer; one that does not answer is disconnected
 	writeFor     = 70 * time.Second // more than a policy's longest timeout
-	flushFor     = 5 * time.Second  // the last push of metrics
-	takenFor     = time.Second      // accepting who connected before another process took over a socket, and until it has taken the others
 	maxHTTPBytes = 64 << 10         // of a request's header
 )
 
@@ -108,4 +110,86 @@ func (s *servers) shutdown(within time.Duration) error {
 		return fmt.Errorf("%w after %v", ErrCutOff, within)
 	}
 	return nil
+}
+
+// A web is an HTTP server and its listener.
+type web struct {
+	*http.Server
+	port net.Listener
+}
+
+func (w web) serve(connections int) error {
+	port := netutil.LimitListener(w.port, connections)
+	if w.TLSConfig != nil {
+		return w.ServeTLS(port, "", "")
+	}
+	return w.Serve(port)
+}
+
+// newWebs returns the HTTP servers. Their background work ends with the context.
+func newWebs(ending context.Context, o *Options, g *guard.Guard, probes, proxies http.Handler) (webs []web, err error) {
+	add := func(port net.Listener, h http.Handler, config *tls.Config) {
+		webs = append(webs, web{&http.Server{
+			Handler: h, TLSConfig: config, ReadTimeout: o.ReadTimeout, WriteTimeout: writeFor, IdleTimeout: idleFor, MaxHeaderBytes: maxHTTPBytes,
+			HTTP2: &http.HTTP2Config{WriteByteTimeout: o.ReadTimeout}, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		}, port})
+	}
+	config, err := o.newTLS(ending, tls.VerifyClientCertIfGiven, "h2", "http/1.1") // the handlers require it
+	if err != nil {
+		return nil, err
+	}
+	add(o.HTTP, proxies, config)
+	if o.Health != nil {
+		add(o.Health, probes, nil)
+	}
+	if o.API == nil {
+		return webs, nil
+	}
+	if config, err = o.newTLS(ending, tls.RequireAndVerifyClientCert, "h2", "http/1.1"); err != nil {
+		return nil, err
+	}
+	programs, err := newAPI(ending, o, g)
+	if err != nil {
+		return nil, err
+	}
+	add(o.API, programs, config)
+	return webs, nil
+}
+
+// probePort returns the handler of probes.
+func probePort(ready http.Handler) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /readyz", ready)
+	return mux
+}
+
+// proxyPort returns the handler of the HTTP port.
+func proxyPort(o *Options, ready, metrics, forwardAuth http.Handler) http.Handler {
+	if o.TLS != nil && o.TLS.ClientCA != "" {
+		metrics, forwardAuth = withCertificate(metrics), withCertificate(forwardAuth)
+	}
+	mux := probePort(ready)
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("/forward-auth", forwardAuth)
+	return mux
+}
+
+// newAPI returns the handler of the port for programs.
+func newAPI(ending context.Context, o *Options, g *guard.Guard) (http.Handler, error) {
+	h, err := api.New(g, o.Redis, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if o.Tokens != "" {
+		return api.Authorize(ending, o.Tokens, h)
+	}
+	addr, ok := o.API.Addr().(*net.TCPAddr)
+	switch {
+	case !ok || o.TLS != nil && o.TLS.ClientCA != "":
+		return h, nil
+	case !addr.IP.IsLoopback():
+		return nil, fmt.Errorf("--api: %s is not a loopback address, so programs there must prove who they are: give --api-tokens or --tls-client-ca", addr)
+	}
+	return api.Local(h), nil
 }

@@ -76,9 +76,8 @@ func copyFile(t *testing.T, from, to string) {
 func TestRun_verifiesClientCertificatesAndReloadsItsOwn(t *testing.T) {
 	files, other := engines.NewCertificates(t), engines.NewCertificates(t)
 	api := listen(t, "0.0.0.0:0") // client certificates do in place of tokens
-	profiler := listen(t, "127.0.0.1:0")
 	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{
-		API: api, Pprof: profiler, TLS: &serve.TLS{Cert: files.Cert, Key: files.Key, ClientCA: files.CA},
+		API: api, TLS: &serve.TLS{Cert: files.Cert, Key: files.Key, ClientCA: files.CA},
 	}, grpc.WithTransportCredentials(credentials.NewTLS(trusting(t, files, true))))
 	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
 	if _, err := p.ask(t.Context()); err != nil {
@@ -108,12 +107,6 @@ func TestRun_verifiesClientCertificatesAndReloadsItsOwn(t *testing.T) {
 		if got := request(t, c.url, c.config); got != c.want {
 			t.Errorf("%s: %d, want %d", c.url, got, c.want)
 		}
-	}
-	if response, err := http.Get("http://" + profiler.Addr().String() + "/debug/pprof/cmdline"); err != nil || response.StatusCode != 200 {
-		t.Errorf("pprof: %v %v", response, err)
-	}
-	if got := request(t, proxies+"/debug/pprof/cmdline", known); got != 404 {
-		t.Errorf("pprof on the port of proxies: %d", got)
 	}
 
 	// A key that does not fit keeps the old pair. The new pair counts at new connections of every port.

@@ -9,12 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/acl"
-	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
@@ -26,13 +23,11 @@ var aclRoles = []string{"service", "deployer", "operator"}
 
 // aclOptions are the flags of acl.
 type aclOptions struct {
-	user        string
-	namespaces  []string
-	autoLoad    bool
-	cluster     bool
-	announce    bool
-	scripts     bool
-	anyFunction bool
+	user       string
+	namespaces []string
+	autoLoad   bool
+	cluster    bool
+	identify   bool
 }
 
 func (a *app) aclCommand() *cobra.Command {
@@ -45,8 +40,8 @@ the line to a server.
 
   service    calls the functions of all libraries, or of those you name; with guard it also reads
              overrides
-  deployer   runs plan, deploy, verify, status, rollback and retire, but cannot read or change limits
-  operator   runs inspect, top, block, unblock, reset, override and audit, calls what a service does,
+  deployer   runs plan, deploy, status, rollback and retire, but cannot read or change limits
+  operator   runs inspect, top, block, unblock, reset, override and history, calls what a service does,
              lists libraries, and can end a script that blocks the server, but cannot load anything
 
 A service and an operator may call only the functions that exist now (+fcall|ratelimit_v1_gcra), so
@@ -57,30 +52,22 @@ Redis checks permissions inside functions, too. So the user may also run the com
 functions use, on the keys of its namespaces. Give each service a namespace of its own to keep them
 apart.
 
-Some servers need another line. Those without functions need --scripts, which lets the user run any
-Lua with these commands and keys; before Redis 7.0, also remove +eval_ro and +evalsha_ro, which the
-server does not know. A server that rejects +fcall|NAME needs --any-function, which lets the user
-call every library's functions on its keys.
-
 The user cannot connect until you give it a password: ACL SETUSER NAME >PASSWORD.`,
 		Example: "  rlfunc acl service ratelimit --user api\n  rlfunc acl deployer",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage.Errorf("needs a role: service, deployer or operator (see `%s --help`)", cmd.CommandPath())
+				return usageErrorf("needs a role: service, deployer or operator (see `%s --help`)", cmd.CommandPath())
 			}
 			return nil
 		},
-		ValidArgsFunction: a.aclArguments,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.acl(cmd.Context(), args[0], args[1:], o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.acl(cmd.Context(), args[0], args[1:], o) },
 	}
 	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default the role)")
 	cmd.Flags().StringSliceVar(&o.namespaces, "namespaces", nil, "prefixes of the keys; a guard's is its policy's namespace (default the libraries' names)")
 	cmd.Flags().BoolVar(&o.autoLoad, "auto-load", false, "permission to load the libraries where a node lost them; with it the service may run any Lua")
 	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "permission to find the nodes of a cluster")
-	cmd.Flags().BoolVar(&o.announce, "announce", false, "permission to announce the service, so that retire waits for it")
-	cmd.Flags().BoolVar(&o.scripts, "scripts", false, "permission for clients in script mode; with it the user may run any Lua")
-	cmd.Flags().BoolVar(&o.anyFunction, "any-function", false, "permission for every function, for a server that rejects +fcall|NAME")
-	return a.withChannel(cmd)
+	cmd.Flags().BoolVar(&o.identify, "identify", false, "permission to say which libraries the service uses, so that plan, deploy and retire see it; needs Redis 7.2")
+	return cmd
 }
 
 // userName matches names that both ACL SETUSER and the URL of a client accept.
@@ -91,24 +78,21 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 		o.user = role
 	}
 	if !userName.MatchString(o.user) {
-		return usage.Errorf("--user must be of the characters A-Z a-z 0-9 _ . -, got %q", o.user)
+		return usageErrorf("--user must be of the characters A-Z a-z 0-9 _ . -, got %q", o.user)
 	}
 	for _, ns := range o.namespaces {
 		if err := fcall.CheckNamespace(ns); err != nil {
 			return err
 		}
 	}
-	if role != "service" && (o.autoLoad || o.cluster || o.announce || role == "deployer" && len(o.namespaces) > 0) {
-		return usage.Errorf("--auto-load, --cluster and --announce are for a service, --namespaces for a service and an operator, not for %s", article(role))
-	}
-	if role == "deployer" && (o.scripts || o.anyFunction || a.channel != "") {
-		return usage.Errorf("--scripts, --any-function and --channel are for a service and an operator, not for a deployer")
+	if role != "service" && (o.autoLoad || o.cluster || o.identify || role == "deployer" && len(o.namespaces) > 0) {
+		return usageErrorf("--auto-load, --cluster and --identify are for a service, --namespaces for a service and an operator, not for role %s", role)
 	}
 	var rule acl.Rule
 	switch role {
 	case "deployer":
 		if len(names) > 0 {
-			return usage.Errorf("a deployer may deploy any library: remove %s", strings.Join(names, " "))
+			return usageErrorf("a deployer may deploy any library: remove %s", strings.Join(names, " "))
 		}
 		rule = acl.Deployer
 	case "service", "operator":
@@ -131,12 +115,6 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 			}
 			rule = rule.And(calls)
 		}
-		if o.anyFunction {
-			rule = rule.AnyFunction()
-		}
-		if o.scripts {
-			rule = rule.Scripts()
-		}
 		if role == "operator" {
 			rule = rule.And(acl.Watching).And(acl.Operating)
 		}
@@ -149,14 +127,14 @@ func (a *app) acl(ctx context.Context, role string, names []string, o aclOptions
 		if o.autoLoad && o.cluster {
 			rule = rule.And(acl.AutoLoadingByKey)
 		}
-		if o.announce {
-			rule = rule.And(acl.Announcing)
+		if o.identify {
+			rule = rule.And(acl.Identifying)
 		}
 	default:
-		return usage.Errorf("no role %q%s (roles: %s)", role, spelling.DidYouMean(role, aclRoles), strings.Join(aclRoles, ", "))
+		return usageErrorf("no role %q%s (roles: %s)", role, spelling.DidYouMean(role, aclRoles), strings.Join(aclRoles, ", "))
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"user": o.user, "role": role, "keys": rule.Keys, "channels": output.List(rule.Channels), "commands": rule.Commands, "line": rule.SetUser(o.user)})
+		return a.printJSON(map[string]any{"user": o.user, "role": role, "keys": rule.Keys, "channels": orEmpty(rule.Channels), "commands": rule.Commands, "line": rule.SetUser(o.user)})
 	}
 	fmt.Fprintln(a.out, rule.SetUser(o.user))
 	return nil
@@ -173,12 +151,8 @@ func (a *app) callers(tree *codegen.Tree, names, namespaces []string) (acl.Rule,
 		namespaces = []string{""}
 	}
 	for _, lib := range libs {
-		channel, err := runtime.Library(lib).Channel(a.channel)
-		if err != nil {
-			return rule, err
-		}
 		for _, ns := range namespaces {
-			rule = rule.And(acl.Library(&lib.Spec, ns)).And(acl.Library(acl.InChannel(&lib.Spec, channel.ServerName), ns))
+			rule = rule.And(acl.Library(&lib.Spec, ns))
 		}
 		if lib.Spec.Name == guard.Library.Name {
 			rule = rule.And(acl.Reporting)
@@ -202,11 +176,4 @@ func (a *app) readsOverrides(tree *codegen.Tree, namespace string) (rule acl.Rul
 		}
 	}
 	return rule
-}
-
-func article(role string) string {
-	if role == "operator" {
-		return "an operator"
-	}
-	return "a " + role
 }

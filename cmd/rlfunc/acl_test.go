@@ -3,25 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
-	"github.com/rlfunc/rlfunc/loader"
 )
 
 // rlfunc runs a command line outside any project, and returns its exit code and output.
-func rlfunc(args ...string) (exitcode.Code, string) {
+func rlfunc(args ...string) (exitCode, string) {
 	var out bytes.Buffer
 	code := run(append([]string{"-C", os.TempDir()}, args...), strings.NewReader(""), &out, &out)
 	return code, out.String()
@@ -31,7 +28,7 @@ func rlfunc(args ...string) (exitcode.Code, string) {
 func aclLine(t *testing.T, args ...string) string {
 	t.Helper()
 	code, line := rlfunc(append([]string{"acl"}, args...)...)
-	if code != exitcode.OK {
+	if code != exitOK {
 		t.Fatalf("rlfunc acl %v: exit %d: %s", args, code, line)
 	}
 	return line
@@ -74,24 +71,24 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 			admin := e.Client(t)
 			deployer, service := as(t, e, admin, lines["deployer"]), as(t, e, admin, lines["service"])
 			narrow, operator := as(t, e, admin, lines["narrow"]), as(t, e, admin, lines["operator"])
-			does := func(user string, want exitcode.Code, args ...string) {
+			does := func(user string, want exitCode, args ...string) {
 				t.Helper()
 				if code, said := rlfunc(append(args, "--redis", user)...); code != want {
 					t.Errorf("rlfunc %v: exit %d, want %d: %s", args, code, want, said)
 				}
 			}
-			does(service, exitcode.Error, "deploy")
-			does(operator, exitcode.Error, "deploy")
-			does(deployer, exitcode.Findings, "plan")
-			does(deployer, exitcode.OK, "deploy")
-			does(deployer, exitcode.OK, "verify")
-			does(deployer, exitcode.OK, "status")
-			does(operator, exitcode.OK, "status")
-			does(operator, exitcode.OK, "verify")
+			does(service, exitError, "deploy")
+			does(operator, exitError, "deploy")
+			does(deployer, exitFindings, "plan")
+			does(deployer, exitOK, "deploy")
+			does(deployer, exitOK, "plan")
+			does(deployer, exitOK, "status")
+			does(operator, exitOK, "status")
+			does(operator, exitOK, "plan")
 			calls := [][]string{
 				{"call", "ratelimit.sliding_log", "subject=u1", "limit=10", "window=1m", "receipt=r1"},
 				{"call", "ratelimit.gcra", "subject=u1", "limit=7", "period=1m"},
-				{"call", "cost.reserve", "subject=u1", "receipt=a", "estimate=10", "limits.0.budget=100", "limits.0.window=1m", "hold=1s"},
+				{"call", "cost.reserve", "subject=u1", "receipt=a", "estimate=10", "budgets.0.budget=100", "budgets.0.window=1m", "hold=1s"},
 				{"call", "abuse.attempt", "subject=u1", "tiers.0.threshold=3", "tiers.0.window=1m", "tiers.0.block=1m"},
 				{"call", "abuse.unblock", "subject=u1"},
 				{
@@ -100,18 +97,18 @@ func TestACL_eachRoleDoesItsJobAndNothingElse(t *testing.T) {
 				},
 				{
 					"call", "guard.refund", "subject=u1", "receipt=a", "limits.0.name=all", "limits.0.kind=sliding_log", "limits.0.limit=9", "limits.0.window=1m",
-					"taken.0.left=1m", "budgets.0.budget=100", "budgets.0.window=1m", "reservation=b",
+					"taken.0.left=1m",
 				},
-				{"call", "guard.peek", "subject=u1", "limits.0.name=all"},
+				{"call", "guard.peek", "subject=u1"},
 				{"call", "challenge.issue", "subject=u1", "token=0123456789abcdef0123456789abcdef", "ttl=1m"},
 			}
 			for _, call := range calls {
-				does(service, exitcode.OK, call...)
-				does(operator, exitcode.OK, call...)
-				does(deployer, exitcode.Error, call...)
+				does(service, exitOK, call...)
+				does(operator, exitOK, call...)
+				does(deployer, exitError, call...)
 			}
-			does(narrow, exitcode.OK, calls[0]...)
-			does(narrow, exitcode.Error, calls[2]...)
+			does(narrow, exitOK, calls[0]...)
+			does(narrow, exitError, calls[2]...)
 		})
 	}
 }
@@ -135,7 +132,7 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 	}
 	line := func(library string) string {
 		var out, errOut bytes.Buffer
-		if code := run([]string{"-C", dir, "acl", "service", library, "--user", library}, strings.NewReader(""), &out, &errOut); code != exitcode.OK {
+		if code := run([]string{"-C", dir, "acl", "service", library, "--user", library}, strings.NewReader(""), &out, &errOut); code != exitOK {
 			t.Fatalf("rlfunc acl service %s: exit %d: %s", library, code, &errOut)
 		}
 		return strings.TrimSpace(out.String())
@@ -170,48 +167,33 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 	}
 }
 
-// With --announce a service may announce itself and withdraw; without it Redis refuses both.
-func TestACL_aServiceThatAnnouncesItself(t *testing.T) {
+// With --identify a service may say which libraries it uses; without it Redis refuses.
+func TestACL_aServiceThatIdentifiesItself(t *testing.T) {
 	lines := map[bool]string{
 		false: aclLine(t, "service", "ratelimit"),
-		true:  aclLine(t, "service", "ratelimit", "--announce", "--user", "announcer"),
+		true:  aclLine(t, "service", "ratelimit", "--identify", "--user", "identified"),
 	}
-	const clients = "rlfunc:{deploy}:clients"
 	for _, e := range engines.AllReal(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			admin := e.Client(t)
+			if admin.Do(t.Context(), "CLIENT", "SETINFO", "LIB-VER", "1").Err() != nil {
+				t.Skip("this server has no CLIENT SETINFO")
+			}
 			for may, line := range lines {
 				o, err := redis.ParseURL(as(t, e, admin, line))
 				if err != nil {
 					t.Fatal(err)
 				}
+				o.IdentitySuffix = fcall.Identity(ratelimit.Library)
 				service := redis.NewClient(o)
 				defer service.Close()
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				var refused error
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					loader.Announce(ctx, service, ratelimit.Library, loader.AnnounceOptions{OnError: func(err error) {
-						refused = err
-						cancel()
-					}})
-				}()
-				// The expiry is the last part of a sign.
-				for ctx.Err() == nil && admin.TTL(t.Context(), clients).Val() <= 0 {
-					time.Sleep(time.Millisecond)
+				if _, err := service.FCallRO(t.Context(), "absent", nil).Result(); err == nil {
+					t.Error("it called an absent function")
 				}
-				if signs := admin.ZCard(t.Context(), clients).Val(); may != (signs == 1) {
-					t.Errorf("announce %v: %d signs", may, signs)
+				if got := strings.Contains(admin.ClientList(t.Context()).Val(), o.IdentitySuffix); got != may {
+					t.Errorf("identify %v: in CLIENT LIST %v", may, got)
 				}
-				cancel()
-				<-done
-				if may == (errors.Is(refused, loader.ErrNoPermission) && strings.HasSuffix(refused.Error(), "; the rule of `rlfunc acl service --announce` permits it")) {
-					t.Errorf("announce %v: %v", may, refused)
-				}
-				if signs := admin.ZCard(t.Context(), clients).Val(); signs != 0 {
-					t.Errorf("announce %v: %d signs at the end", may, signs)
-				}
+				_ = service.Close()
 			}
 		})
 	}
@@ -220,11 +202,11 @@ func TestACL_aServiceThatAnnouncesItself(t *testing.T) {
 // In a project of other libraries, too, an operator's commands call guard's.
 func TestACL_operatorOfAProject(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "limits")
-	if code, said := rlfunc("init", "--no-tidy", dir); code != exitcode.OK {
+	if code, said := rlfunc("init", dir); code != exitOK {
 		t.Fatal(said)
 	}
 	code, line := rlfunc("acl", "operator", "-C", dir)
-	if code != exitcode.OK || !strings.Contains(line, " +fcall|quota_v1_take ") || !strings.Contains(line, " +fcall_ro|guard_v1_peek ") {
+	if code != exitOK || !strings.Contains(line, " +fcall|quota_v1_take ") || !strings.Contains(line, " +fcall_ro|guard_v1_peek ") {
 		t.Errorf("exit %d: %s", code, line)
 	}
 }
@@ -240,10 +222,10 @@ func TestACL_rejectsWrongArguments(t *testing.T) {
 		{[]string{"service", "--user", "a b"}, `rlfunc acl: --user must be of the characters A-Z a-z 0-9 _ . -, got "a b"`},
 		{[]string{"service", "--namespaces", "a:b"}, "namespace"},
 		{[]string{"deployer", "ratelimit"}, "a deployer may deploy any library"},
-		{[]string{"operator", "--auto-load"}, "not for an operator"},
-		{[]string{"deployer", "--announce"}, "not for a deployer"},
+		{[]string{"operator", "--auto-load"}, "not for role operator"},
+		{[]string{"deployer", "--identify"}, "not for role deployer"},
 	} {
-		if code, said := rlfunc(append([]string{"acl"}, c.args...)...); code != exitcode.Error || !strings.Contains(said, c.want) {
+		if code, said := rlfunc(append([]string{"acl"}, c.args...)...); code != exitError || !strings.Contains(said, c.want) {
 			t.Errorf("rlfunc acl %v: exit %d, %q does not say %q", c.args, code, said, c.want)
 		}
 	}

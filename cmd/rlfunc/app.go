@@ -7,33 +7,22 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
 // An app is what the commands share: streams, and the flags that several commands have.
 type app struct {
-	in   io.Reader
-	out  io.Writer // data
-	err  io.Writer // notes, warnings and errors
-	stop func()    // ends the context of --timeout
+	in  io.Reader
+	out io.Writer // data
+	err io.Writer // notes, warnings and errors
 
-	dir     string
-	json    bool
-	quiet   bool
-	color   terminal.ColorMode
-	timeout time.Duration
+	dir  string
+	json bool
 
 	redis      string
 	target     string
-	channel    string
 	policy     string
 	namespace  string
 	noReplicas bool
@@ -41,33 +30,8 @@ type app struct {
 	warned []string // the warnings that were printed
 }
 
-// A timeoutError is the cause of a context that --timeout ended.
-type timeoutError struct{ after time.Duration }
-
-func (e timeoutError) Error() string { return fmt.Sprintf("stopped after %s (--timeout)", e.after) }
-
-// start applies the flags that every command has, before the command runs.
-func (a *app) start(cmd *cobra.Command, _ []string) error {
-	if err := a.applyTarget(cmd); err != nil {
-		return err
-	}
-	if a.timeout < 0 {
-		return usage.Errorf("--timeout must not be negative, got %s", a.timeout)
-	}
-	if a.timeout > 0 {
-		ctx, stop := context.WithTimeoutCause(cmd.Context(), a.timeout, timeoutError{a.timeout})
-		a.stop = stop
-		cmd.SetContext(ctx)
-	}
-	return nil
-}
-
-// note prints a line for the operator, unless --quiet is set.
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		fmt.Fprintf(a.err, format+"\n", args...)
-	}
-}
+// note prints a line for the operator.
+func (a *app) note(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
 
 // warnf prints a warning, once per command: a plan and its result have the same ones.
 func (a *app) warnf(format string, args ...any) {
@@ -76,7 +40,7 @@ func (a *app) warnf(format string, args ...any) {
 		return
 	}
 	a.warned = append(a.warned, text)
-	fmt.Fprintf(a.err, "%s %s\n", a.color.StyleOf(a.err).Yellow("warning:"), text)
+	fmt.Fprintf(a.err, "%s %s\n", terminal.StyleOf(a.err).Yellow("warning:"), text)
 }
 
 // warn prints the warnings of a node, or of a target where node is empty.
@@ -96,15 +60,21 @@ func (a *app) confirm(ctx context.Context, yes bool, question string) error {
 		return nil
 	case !terminal.Is(a.in):
 		fmt.Fprintln(a.err, "nothing was changed; to do it, give --yes")
-		return exitcode.Error
+		return exitError
 	case !terminal.Confirm(ctx, a.in, a.err, question):
 		fmt.Fprintln(a.err, "nothing was changed")
-		return exitcode.Error
+		return exitError
 	}
 	return nil
 }
 
-func (a *app) printJSON(v any) error { return output.JSON(a.out, v) }
+func (a *app) printJSON(v any) error {
+	text, err := marshalJSON(v)
+	if err == nil {
+		_, err = a.out.Write(text)
+	}
+	return err
+}
 
 // print prints a value as JSON with --json, and by text otherwise.
 func (a *app) print(v any, text func() error) error {
@@ -123,25 +93,25 @@ func (a *app) lines(lines []string) error {
 // reporting returns err, or the exit code of findings if there are some.
 func reporting(findings bool, err error) error {
 	if err == nil && findings {
-		return exitcode.Findings
+		return exitFindings
 	}
 	return err
 }
 
 // table prints rows as data, without color.
 func (a *app) table(head []string, rows [][]string) error {
-	return output.Table(a.out, head, rows, nil)
+	return printTable(a.out, head, rows, nil)
 }
 
 // states prints rows as data, and colors the column that holds a state.
 func (a *app) states(column int, head []string, rows [][]string) error {
-	return output.Table(a.out, head, rows, paintStates(a.color.StyleOf(a.out), column))
+	return printTable(a.out, head, rows, paintStates(terminal.StyleOf(a.out), column))
 }
 
 // The words that actions, outcomes and states of libraries begin with. Others are yellow.
 var (
 	greenStates = []string{"same", "follow", "followed", "loaded", "upgraded", "downgraded", "replaced", "deleted"}
-	redStates   = []string{"conflict", "drifted", "failed", "foreign", "missing", "too_old", "unusable", "problem"}
+	redStates   = []string{"conflict", "drifted", "failed", "foreign", "missing", "unusable", "problem"}
 )
 
 // paintState colors a text that begins with a state.

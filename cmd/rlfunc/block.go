@@ -8,14 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/inspect"
 )
 
 func (a *app) blockCommand() *cobra.Command {
@@ -33,7 +30,7 @@ and the exit code is 2; to shorten a block, unblock the subject first.
 		Args:    oneSubject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if span <= 0 {
-				return usage.Errorf("--for must be a positive duration, for example 1h")
+				return usageErrorf("--for must be a positive duration, for example 1h")
 			}
 			c.check = blockable
 			c.command, c.question = "block --for "+policy.FormatDuration(span), "Block %s for "+inspect.Words(span)+"?"
@@ -56,12 +53,12 @@ and the exit code is 2; to shorten a block, unblock the subject first.
 				return err
 			}
 			if !applied {
-				return exitcode.Findings
+				return exitFindings
 			}
 			return nil
 		},
 	}
-	duration.Flag(cmd, &span, "for", forUsage)
+	durationFlag(cmd, &span, "for", forUsage)
 	return a.withChange(cmd, &c)
 }
 

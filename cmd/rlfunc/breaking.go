@@ -10,22 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
-	"github.com/rlfunc/rlfunc/internal/spelling"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
 // A comparison is the flags of breaking.
 type comparison struct {
-	against    string
-	strictness string
-	except     []string
-	reverse    bool
-	record     bool
+	against, strictness string
+	record              bool
 }
 
 func (a *app) breakingCommand() *cobra.Command {
@@ -35,18 +28,16 @@ func (a *app) breakingCommand() *cobra.Command {
 		Short: "Find changes that break callers or stored state",
 		Long: `Compares the project with an older version and prints each change that would break somebody, as
 file:line:col: message (rule). The exit code is 2 if there are any; notes do not count.
-` + "`rlfunc vet --explain RULE`" + ` and docs/reference/breaking-changes.md say why a rule exists.
+` + "`rlfunc vet --explain RULE`" + ` says why a rule exists.
 
 The older version is a folder, a git revision (write git:REV if a folder has the same name), or a
-live server. --strictness says what must keep working; each level includes those below it:
-  api     code that is compiled against the new Go, Python or TypeScript client
-  reply   an old client that reads the replies of the new library
-  call    an old client that calls the new library
-  state   the data that the old library stored
+live server. Without --strictness, four things must keep working: code that is compiled against the
+new client, old clients that read the new replies, old clients that call the new library, and the
+data that the old library stored. --strictness call checks the last two, for a repository that has
+every caller; --strictness state only the data.
+
 A new major version runs beside the old one, so it may break callers. It may not break the state,
 because both versions use the same keys.
-
---reverse answers the opposite question: what would a rollback to the older version break?
 
 released.sum, beside the libraries, lists the bytes of released versions. breaking checks them even
 without --against, and with --record it adds the current versions if nothing breaks.`,
@@ -54,57 +45,21 @@ without --against, and with --record it adds the current versions if nothing bre
   rlfunc breaking --against ../released --strictness call
   rlfunc breaking --against redis://127.0.0.1:6379 --json
   rlfunc breaking --against v1.0.0 --record`,
-		Args: usage.None,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]breaking.Category{breaking.API, breaking.Call, breaking.State}, breaking.Category(c.strictness)) {
+				return usageErrorf("--strictness must be api, call or state, got %q", c.strictness)
+			}
 			return a.breaking(cmd.Context(), c)
 		},
 	}
 	cmd.Flags().StringVar(&c.against, "against", "", "older version: a folder, a git revision, or the URL of a server")
-	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "what a change may not break: api, reply, call or state")
-	cmd.Flags().StringSliceVar(&c.except, "except", nil, "rules to ignore")
-	cmd.Flags().BoolVar(&c.reverse, "reverse", false, "reverse comparison: what a rollback to the older version would break")
+	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "what must keep working: api (everything), call or state")
 	cmd.Flags().BoolVar(&c.record, "record", false, "add the versions to released.sum if nothing breaks")
-	complete(cmd, "strictness", values(strictnesses()...))
-	complete(cmd, "except", values(ruleIDs()...))
 	return cmd
 }
 
-func (c comparison) check() error {
-	switch {
-	case c.reverse && c.record:
-		return usage.Errorf("takes --record or --reverse, not both")
-	case c.reverse && c.against == "":
-		return usage.Errorf("--reverse needs the older version: give --against")
-	}
-	if !slices.Contains(breaking.Strictnesses, breaking.Category(c.strictness)) {
-		return usage.Errorf("no strictness %q%s (strictnesses: %s)", c.strictness, spelling.DidYouMean(c.strictness, strictnesses()), strings.Join(strictnesses(), ", "))
-	}
-	for _, id := range c.except {
-		if !slices.Contains(ruleIDs(), id) {
-			return usage.Errorf("no rule %q%s (see docs/reference/breaking-changes.md)", id, spelling.DidYouMean(id, ruleIDs()))
-		}
-	}
-	return nil
-}
-
-func strictnesses() (names []string) {
-	for _, s := range breaking.Strictnesses {
-		names = append(names, string(s))
-	}
-	return names
-}
-
-func ruleIDs() (ids []string) {
-	for _, rule := range breaking.Rules {
-		ids = append(ids, rule.ID)
-	}
-	return ids
-}
-
 func (a *app) breaking(ctx context.Context, c comparison) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	p, err := project.Find(a.dir)
 	if err != nil {
 		return err
@@ -121,21 +76,15 @@ func (a *app) breaking(ctx context.Context, c comparison) error {
 	if err != nil {
 		return err
 	}
-	from, to := before, now
-	if c.reverse {
-		from, to = onlyLibraries(now, before), before
-	}
-	found := slices.DeleteFunc(breaking.Compare(from, to, breaking.Category(c.strictness)), func(f breaking.Finding) bool {
-		return slices.Contains(c.except, f.Rule) || c.reverse && f.Category == breaking.Version
-	})
-	if err := a.printComparison(c, from, to, found); err != nil {
+	found := breaking.Compare(before, now, breaking.Category(c.strictness))
+	if err := a.printComparison(c, before, now, found); err != nil {
 		return err
 	}
 	if breaking.Breaks(found) {
 		if c.record {
 			a.note("nothing was recorded")
 		}
-		return exitcode.Findings
+		return exitFindings
 	}
 	if !c.record {
 		return nil
@@ -175,10 +124,12 @@ func (a *app) before(ctx context.Context, p *project.Project, now *breaking.Snap
 
 // loaded reads the project's libraries from the nodes of a server.
 func (a *app) loaded(ctx context.Context, now *breaking.Snapshot, url string) (*breaking.Snapshot, error) {
-	target, err := connection.OpenTarget(url)
+	conn, err := connection.Open(url, "")
 	if err != nil {
 		return nil, err
 	}
+	defer conn.Close()
+	target := conn.Target()
 	defer target.Close()
 	nodes, err := target.Check(ctx)
 	if err != nil {
@@ -189,18 +140,12 @@ func (a *app) loaded(ctx context.Context, now *breaking.Snapshot, url string) (*
 			return nil, node.Problem
 		}
 	}
-	copies := map[string]bool{}
 	out, err := held(target.Name, nodes, func(l loader.LoadedLibrary) bool {
 		if !slices.ContainsFunc(now.Libraries, func(o breaking.Library) bool { return o.Spec.Name == l.Name }) {
 			return false
 		}
 		major, _, _ := strings.Cut(l.Version, ".")
-		plain := l.Name + "_v" + major
-		if l.ServerName != plain && !copies[l.ServerName] {
-			copies[l.ServerName] = true
-			a.note("%s is a copy of %s under another name and is not compared", l.ServerName, plain)
-		}
-		return l.ServerName == plain
+		return l.ServerName == l.Name+"_v"+major
 	})
 	if err != nil {
 		return nil, err
@@ -217,7 +162,7 @@ func held(name string, nodes []loader.NodeState, wanted func(loader.LoadedLibrar
 	seen := map[string]bool{}
 	for _, node := range nodes {
 		for _, loaded := range node.Libraries {
-			if seen[loaded.Digest] || !loaded.Retired.IsZero() || !wanted(loaded) {
+			if seen[loaded.Digest] || !wanted(loaded) {
 				continue
 			}
 			seen[loaded.Digest] = true
@@ -232,31 +177,12 @@ func held(name string, nodes []loader.NodeState, wanted func(loader.LoadedLibrar
 }
 
 func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, found []breaking.Finding) error {
-	type versions struct {
-		Name string   `json:"name"`
-		Old  []string `json:"old"` // empty for a new library; several if nodes differ
-		New  string   `json:"new"`
-	}
-	var libraries []versions
-	for _, lib := range now.Libraries {
-		v := versions{Name: lib.Spec.Name, Old: []string{}, New: lib.Spec.Version}
-		for _, was := range before.Libraries {
-			if was.Spec.Name == v.Name {
-				v.Old = append(v.Old, was.Spec.Version)
-			}
-		}
-		libraries = append(libraries, v)
-	}
 	if a.json {
 		against := c.against
-		for _, s := range []*breaking.Snapshot{before, now} {
-			if s.Live {
-				against = s.Name
-			}
+		if before.Live {
+			against = before.Name // without a password
 		}
-		return a.printJSON(map[string]any{
-			"against": against, "strictness": c.strictness, "reverse": c.reverse, "libraries": libraries, "findings": output.List(found),
-		})
+		return a.printJSON(map[string]any{"against": against, "strictness": breaking.Category(c.strictness), "findings": orEmpty(found)})
 	}
 	var broken []string
 	notes := 0
@@ -270,14 +196,7 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 			broken = append(broken, f.Library)
 		}
 	}
-	for _, v := range libraries {
-		if c.against != "" && len(v.Old) > 0 {
-			a.note("%s: %s -> %s", v.Name, strings.Join(v.Old, ", "), v.New)
-		}
-	}
 	switch {
-	case len(broken) > 0 && c.reverse:
-		a.note("%s: roll the callers of the newer version back first", count(len(found)-notes, "finding"))
 	case len(broken) > 0:
 		a.note("%s: undo the breaking changes, or raise the major version of %s", count(len(found)-notes, "finding"), strings.Join(broken, ", "))
 	case breaking.Breaks(found):

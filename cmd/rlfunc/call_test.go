@@ -2,22 +2,19 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
-	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // listening is the address of an embedded server.
@@ -45,92 +42,84 @@ func TestCall_wrongURLRunsNothing(t *testing.T) {
 		args := []string{"call", "ratelimit.gcra", "subject=ann", "limit=1", "period=1s", "--redis", strings.Replace(url, "ADDR", addr, 1)}
 		code := run(args, strings.NewReader(""), &out, &errOut)
 		want = "rlfunc: ratelimit.gcra: nothing ran: " + strings.ReplaceAll(want, "ADDR", addr)
-		if code != exitcode.Error || !strings.HasPrefix(errOut.String(), want) {
+		if code != exitError || !strings.HasPrefix(errOut.String(), want) {
 			t.Errorf("%s: exit code %d, standard error:\n%swant:\n%s", url, code, &errOut, want)
 		}
 	}
 }
 
-// On a server that has FCALL and refuses FUNCTION, a call runs the same Lua as a script, and the commands about libraries say so.
+// A server that refuses FUNCTION is named as such by each command about libraries, to which a call refers.
 func TestCall_serverWithoutLoads(t *testing.T) {
 	url := "redis://" + engines.OnPath(t).Start(t, "--rename-command", "FUNCTION", "").Addr
-	for want := range 2 {
-		code, said := rlfunc("call", "ratelimit.fixed_window", "--redis", url, "subject=u1", "limit=2", "window=1m")
-		if remaining := fmt.Sprintf("remaining    %d", 1-want); code != exitcode.OK || !strings.Contains(said, remaining) {
-			t.Errorf("call %d: exit %d, %s, want %q", want+1, code, said, remaining)
-		}
+	code, said := rlfunc("call", "ratelimit.fixed_window", "--redis", url, "subject=u1", "limit=2", "window=1m")
+	if want := "is not loaded on this server, or in a version without this function; run `rlfunc deploy`"; code != exitError || !strings.Contains(said, want) {
+		t.Errorf("call: exit %d, %s, want %q", code, said, want)
 	}
-	for _, command := range []string{"plan", "deploy", "verify", "doctor", "status"} {
+	for _, command := range []string{"plan", "deploy", "status"} {
 		code, said := rlfunc(command, "--redis", url)
-		const want = "run the same Lua as scripts here"
-		if code == exitcode.OK || !strings.Contains(said, want) {
+		const want = "Functions need Redis 7.0 or Valkey"
+		if code == exitOK || !strings.Contains(said, want) {
 			t.Errorf("%s: exit %d, %s, want %q", command, code, said, want)
 		}
 	}
 }
 
-// docs/reference/wire.md shows what a call and an announcement send.
+// docs/reference/wire.md shows what a call sends.
 func TestWirePage_isWhatIsSent(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)\n```(?:console\n\\$ rlfunc ([^\n]*)|text)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 3 {
-		t.Fatalf("%d blocks, want 3", len(blocks))
+	blocks := regexp.MustCompile("(?s)\n```text\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) != 1 {
+		t.Fatalf("%d blocks, want 1", len(blocks))
 	}
-	if _, out, errOut := runOutside(t, strings.Fields(blocks[0][1])...); out != blocks[0][2] {
-		t.Errorf("the call's block (-want +got):\n%s%s", cmp.Diff(out, blocks[0][2]), errOut)
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	if err := server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err(); err != nil {
+		t.Fatal(err)
 	}
-
-	rdb := redis.NewClient(&redis.Options{Addr: listening(t)})
-	defer rdb.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	var sent sentCommands
-	sent.stop = stop
-	rdb.AddHook(&sent)
-	o := loader.AnnounceOptions{Service: "checkout", Instance: "pod-a:7"}
-	loader.Announce(ctx, rdb, &fcall.Library{ServerName: "ratelimit_v1", Version: "1.0.0"}, o)
-	if len(sent.lines) != 6 {
-		t.Fatalf("sent %q", sent.lines)
+	call, reply, _ := strings.Cut(strings.TrimSpace(blocks[0][1]), "\n")
+	var words []any
+	for word := range strings.FieldsSeq(call) {
+		words = append(words, word)
 	}
-	now := strings.Fields(sent.lines[1])[2]
-	member, _ := strings.CutPrefix(sent.lines[5], "ZREM rlfunc:{deploy}:clients ")
-	ms, err := strconv.ParseInt(now, 10, 64)
+	got, err := server.Client().Do(t.Context(), words...).Slice()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer("NOW-86400000", strconv.FormatInt(ms-86400000, 10), "NOW", now, "MEMBER", member).Replace(blocks[2][2])
-	if got := strings.Join(sent.lines[:5], "\n") + "\n"; !strings.EqualFold(got, want) {
-		t.Errorf("an announcement sends\n%sand the page has\n%s", got, want)
+	var lines []string
+	for i, n := range got {
+		lines = append(lines, fmt.Sprintf("%d) (integer) %v", i+1, n))
 	}
-	shown := strings.NewReplacer(" python ", " go ", "1763706867123", now).Replace(blocks[1][2])
-	if member+"\n" != shown {
-		t.Errorf("the member is %q, and the page has %q", member, shown)
+	if diff := cmp.Diff(reply, strings.Join(lines, "\n")); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", call, diff)
 	}
 }
 
-// sentCommands notes each command but those with which a connection begins, and stops after EXPIRE.
-type sentCommands struct {
-	lines []string
-	stop  func()
-}
-
-func (s *sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (s *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (s *sentCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() != "hello" && cmd.Name() != "client" {
-			s.lines = append(s.lines, strings.TrimSpace(fmt.Sprintln(cmd.Args()...)))
-		}
-		err := next(ctx, cmd)
-		if cmd.Name() == "expire" {
-			s.stop()
-		}
-		return err
+// docs/reference/wire.md has a client of 28 lines, which calls what the page's first call does.
+func TestWirePage_itsClientWorks(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := regexp.MustCompile("(?s)\n```perl\n(.*?)```").FindStringSubmatch(string(text))
+	printed := regexp.MustCompile(`(?s)\n\$ perl wire\.pl\n(.*?)` + "```").FindStringSubmatch(string(text))
+	if program == nil || printed == nil || strings.Count(program[1], "\n") != 28 {
+		t.Fatal("the page has no client of 28 lines, or not what it prints")
+	}
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	if err := server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err(); err != nil {
+		t.Fatal(err)
+	}
+	at, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	perl := exec.CommandContext(t.Context(), onpath.Program(t, "perl"), "-e", program[1])
+	perl.Env = append(os.Environ(), "REDIS="+at.String())
+	if out, err := perl.CombinedOutput(); err != nil || string(out) != printed[1] {
+		t.Errorf("%v, it printed %q, want %q", err, out, printed[1])
 	}
 }

@@ -8,15 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/inspect"
-	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // changeHelp is in the help of every command that changes a subject.
@@ -24,7 +19,7 @@ const changeHelp = `With a policy (--policy, or a policy.yaml or limits.yaml in 
 request can have, for example one of an unknown identity. With --namespace alone it cannot check that.
 
 It shows the current state and asks for confirmation; without a terminal it needs --yes. The change is recorded
-first, in the stream <namespace>:{audit}:log (see ` + "`rlfunc audit`" + `). If that fails, nothing is changed.`
+first, in the stream <namespace>:{history}:changes (see ` + "`rlfunc history`" + `). If that fails, nothing is changed.`
 
 // A change is an operator's change of a subject.
 type change struct {
@@ -45,7 +40,6 @@ type change struct {
 
 // withChange adds the flags of commands that change a subject.
 func (a *app) withChange(cmd *cobra.Command, c *change) *cobra.Command {
-	cmd.ValidArgsFunction = first(a.identities)
 	cmd.Flags().StringVar(&c.reason, "reason", "", "reason for the records (required)")
 	cmd.Flags().StringVar(&c.by, "by", "", byUsage)
 	cmd.Flags().BoolVar(&c.yes, "yes", false, yesUsage)
@@ -53,12 +47,12 @@ func (a *app) withChange(cmd *cobra.Command, c *change) *cobra.Command {
 }
 
 // errNoService reports a change without a service: in the default namespace no guard might read the keys.
-var errNoService = usage.Errorf("no policy: give --policy FILE, or --namespace NAME without the file; nothing was changed")
+var errNoService = usageErrorf("no policy: give --policy FILE, or --namespace NAME without the file; nothing was changed")
 
 // change confirms, records and makes a change, and records its result.
 func (a *app) change(ctx context.Context, text string, c *change) error {
 	if c.reason == "" {
-		return usage.Errorf("--reason must not be empty: give the reason for the records")
+		return usageErrorf("--reason must not be empty: give the reason for the records")
 	}
 	s, err := a.service()
 	if err != nil {
@@ -69,12 +63,12 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 	}
 	resolve, state := c.resolve, c.state
 	if resolve == nil {
-		resolve = a.subject
+		resolve = (*service.Service).Subject
 	}
 	if state == nil {
 		state = stateOf
 	}
-	subject, err := resolve(s, text)
+	subject, err := a.resolve(s, text, resolve)
 	if err != nil {
 		return err
 	}
@@ -83,7 +77,7 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 			return err
 		}
 	}
-	conn, err := a.connect()
+	conn, err := a.connect("")
 	if err != nil {
 		return err
 	}
@@ -99,9 +93,9 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 	if err := a.confirm(ctx, c.yes, fmt.Sprintf(c.question, subject)); err != nil {
 		return err
 	}
-	log := audit.Open(conn.Client, s.Namespace)
+	log := service.ChangesIn(conn.Client, s.Namespace)
 	c.by = cmp.Or(c.by, operator())
-	entry := &audit.Entry{By: c.by, Command: c.command, Subject: subject, Reason: c.reason, Before: before}
+	entry := &service.Change{By: c.by, Command: c.command, Subject: subject, Reason: c.reason, Before: before}
 	if err := log.Begin(ctx, entry); err != nil {
 		return err
 	}
@@ -122,7 +116,7 @@ func (a *app) change(ctx context.Context, text string, c *change) error {
 		return fmt.Errorf("%s %s: %w", c.command, subject, failure)
 	}
 	if a.json {
-		return a.printJSON(map[string]any{"entry": entry})
+		return a.printJSON(map[string]any{"change": entry})
 	}
 	fmt.Fprintf(a.out, "%s: %s; now %s\n", subject, done, entry.After)
 	return nil
@@ -147,7 +141,7 @@ func (a *app) policyFile(file, missing string) (string, error) {
 		return file, nil
 	}
 	if file = service.PolicyIn(a.dir); file == "" {
-		return "", usage.Errorf("no policy: give %s", missing)
+		return "", usageErrorf("no policy: give %s", missing)
 	}
 	a.note("using the policy in %s", file)
 	return file, nil
@@ -173,9 +167,9 @@ func (a *app) serviceToRead() (*service.Service, error) {
 	return s, err
 }
 
-// subject returns the subject that a text names, with a note if the guard makes another one of it.
-func (a *app) subject(s *service.Service, text string) (string, error) {
-	subject, err := s.Subject(text)
+// resolve returns the subject that a text names, with a note if the guard makes another one of it.
+func (a *app) resolve(s *service.Service, text string, by func(*service.Service, string) (string, error)) (string, error) {
+	subject, err := by(s, text)
 	if err == nil && subject != text {
 		a.note("%s is %s for the guard", text, subject)
 	}
@@ -183,51 +177,4 @@ func (a *app) subject(s *service.Service, text string) (string, error) {
 }
 
 // oneSubject accepts one SUBJECT.
-var oneSubject = usage.One("SUBJECT", "ip=203.0.113.7 or key=ab12")
-
-func (a *app) auditCommand() *cobra.Command {
-	last := 0
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "List the changes of operators to subjects, and their reasons",
-		Long: `Lists the changes that operators made with ` + "`rlfunc block`" + `, ` + "`unblock`" + `, ` + "`reset`" + ` and ` + "`override`" + `, newest
-first: time by the server's clock, operator, subject, result and reason. A change marked "unfinished"
-was interrupted and may have taken effect. The stream <namespace>:{audit}:log keeps about the last
-5,000 changes; --json also prints the state before and after each.`,
-		Example: "  rlfunc audit --policy policy.yaml --redis redis://127.0.0.1:6379\n  rlfunc audit --last 100 --json --redis redis://127.0.0.1:6379",
-		Args:    usage.None,
-		PreRunE: func(*cobra.Command, []string) error {
-			if last < 1 || last > 5000 {
-				return usage.Errorf("--last must be 1 to 5000, got %d", last)
-			}
-			return nil
-		},
-		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, _ []string) error {
-			return a.audit(ctx, s, conn, last)
-		}),
-	}
-	cmd.Flags().IntVar(&last, "last", 20, "number of newest entries")
-	return a.withPolicy(cmd)
-}
-
-func (a *app) audit(ctx context.Context, s *service.Service, conn *connection.Conn, last int) error {
-	if conn.Embedded() {
-		return errEmbedded
-	}
-	entries, err := audit.Open(conn.Client, s.Namespace).Last(ctx, last)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(map[string]any{"entries": entries})
-	}
-	if len(entries) == 0 {
-		a.note("nothing is recorded")
-		return nil
-	}
-	var rows [][]string
-	for _, e := range entries {
-		rows = append(rows, []string{output.Time(e.At), terminal.Visible(e.By), terminal.Visible(e.Command), terminal.Visible(e.Subject), terminal.Visible(e.Result), terminal.Visible(e.Reason)})
-	}
-	return a.table([]string{"when", "by", "command", "subject", "result", "reason"}, rows)
-}
+var oneSubject = oneArgument("SUBJECT", "ip=203.0.113.7 or key=ab12")

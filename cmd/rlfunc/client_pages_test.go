@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
@@ -109,7 +108,7 @@ func TestClientPages_runFromAnEmptyFolder(t *testing.T) {
 					case line == "go install github.com/rlfunc/rlfunc/cmd/rlfunc@latest", line == "npm init -y":
 					case words[0] == "rlfunc" && words[1] == "init":
 						dir = t.TempDir() // outside the first folder
-						rlfuncIn(t, dir, append(words[1:], "--no-tidy")...)
+						rlfuncIn(t, dir, words[1:]...)
 					case words[0] == "rlfunc":
 						rlfuncIn(t, dir, words[1:]...)
 					case words[0] == "cd":
@@ -144,7 +143,7 @@ func checkPrints(t *testing.T, got string) {
 func rlfuncIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	var said strings.Builder
-	if code := run(append([]string{"-C", dir}, args...), strings.NewReader(""), &said, &said); code != exitcode.OK {
+	if code := run(append([]string{"-C", dir}, args...), strings.NewReader(""), &said, &said); code != exitOK {
 		t.Fatalf("rlfunc %v: exit %d:\n%s", args, code, said.String())
 	}
 }

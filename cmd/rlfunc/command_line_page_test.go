@@ -13,9 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/examples/templates"
 )
 
 const commandLinePage = "../../docs/reference/command-line.md"
@@ -101,11 +99,11 @@ func commandTables() string {
 			}
 		})
 	}
-	const shared = 3 // a flag of so many commands is in the table of all
+	const shared = 2 // a flag of so many commands is in the table of all
 	var b strings.Builder
 	b.WriteString("\n## Exit codes\n\n| code | meaning |\n|---|---|\n")
-	for _, row := range exitcode.Table {
-		fmt.Fprintf(&b, "| %d | %s |\n", row.Code, cell.Replace(row.Meaning))
+	for _, row := range exitCodes {
+		fmt.Fprintf(&b, "| %d | %s |\n", row.code, cell.Replace(row.meaning))
 	}
 	b.WriteString("\n## Flags of every command\n\n| flag | |\n|---|---|\n")
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { b.WriteString(flagRow(f)) })
@@ -152,7 +150,7 @@ func commandTables() string {
 // A project of rlfunc init shows targets that are valid once their comment signs are gone.
 func TestInit_showsAValidTarget(t *testing.T) {
 	dir := t.TempDir()
-	if code, _, stderr := runOutside(t, "init", dir+"/limits"); code != exitcode.OK {
+	if code, _, stderr := runOutside(t, "init", dir+"/limits"); code != exitOK {
 		t.Fatal(stderr)
 	}
 	text, err := os.ReadFile(dir + "/limits/rlfunc.yaml")
@@ -162,22 +160,5 @@ func TestInit_showsAValidTarget(t *testing.T) {
 	config, err := project.ParseConfig("rlfunc.yaml", []byte(regexp.MustCompile(`(?m)^# (targets|  )`).ReplaceAllString(string(text), "$1")))
 	if err != nil || config.Targets["production"].Redis == "" {
 		t.Errorf("%+v %v", config, err)
-	}
-}
-
-// The call that init prints for each template runs, and docs/writing-a-function.md has the template.
-func TestInit_templatesHaveACallAndADoc(t *testing.T) {
-	page, err := os.ReadFile("../../docs/writing-a-function.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, template := range templates.All() {
-		args := append([]string{"-C", "../../examples/templates", "call", "--redis", "embedded"}, strings.Fields(template.Example)...)
-		if code, _, stderr := runOutside(t, args...); code != exitcode.OK {
-			t.Errorf("%s: exit code %d: %s", template.Example, code, stderr)
-		}
-		if !strings.Contains(string(page), "| ["+template.Name+"]") {
-			t.Errorf("docs/writing-a-function.md lacks %s", template.Name)
-		}
 	}
 }

@@ -9,18 +9,15 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
 // A contractChange is what a plan changes for clients and for stored state.
 type contractChange struct {
-	Contract []breaking.Finding `json:"contract"`          // what breaks callers or stored state, and notes
-	Clients  []loader.Client    `json:"clients,omitempty"` // of the libraries that break: processes that announced themselves within a day
-
-	who error // why Clients could not be read
+	Contract []breaking.Finding `json:"contract,omitempty"`        // what breaks callers or stored state, and notes
+	Clients  []loader.Client    `json:"clients,omitempty"`         // connected ones of the libraries that break
+	Unknown  []loader.Warning   `json:"clients_unknown,omitempty"` // the nodes that do not tell who is connected
 }
 
 // breaks reports whether a deploy must not make the change: clients that run now, or what they have stored, would break.
@@ -44,9 +41,9 @@ func (a *app) contractChange(
 			switch {
 			case s.Action == loader.Load:
 				added[s.Library] = true
-			case s.Action == loader.Action(loader.Newer):
+			case s.State == loader.Newer && s.Action == "":
 				newer[s.FromDigest] = true
-			case s.Changes() || s.Action == loader.Action(loader.Drifted) && drifted:
+			case s.Changes() || s.State == loader.Drifted && s.Blocks() && drifted:
 				replaced[s.FromDigest] = &loader.Error{
 					Op: "compare", Library: s.Library, Node: n.Addr, Reason: loader.ErrChanged,
 					Text: "no node holds what the plan found any more, or it no longer answers; nothing was loaded; plan again",
@@ -74,7 +71,7 @@ func (a *app) contractChange(
 		beside := slices.ContainsFunc(plan.Libraries, func(p loader.PlannedLibrary) bool {
 			return p.Name == l.Name && added[p.ServerName] && (p.ServerName != l.ServerName || newer[l.Digest])
 		})
-		return beside && len(a.ofChannel([]string{l.ServerName})) > 0
+		return beside && serverLibrary.MatchString(l.ServerName)
 	})
 	if err != nil {
 		return c, fmt.Errorf("%w; to replace it without knowing what that breaks, give deploy --allow-breaking", err)
@@ -82,13 +79,15 @@ func (a *app) contractChange(
 	for _, gone := range missing {
 		return c, gone
 	}
-	c.Contract = output.List(slices.DeleteFunc(breaking.Compare(before, onlyLibraries(after, before), breaking.API), func(f breaking.Finding) bool {
+	c.Contract = orEmpty(slices.DeleteFunc(breaking.Compare(before, onlyLibraries(after, before), breaking.API), func(f breaking.Finding) bool {
 		return f.Category == breaking.Version && plan.Op == loader.OpRollback
 	}))
 	if c.breaks() {
-		c.Clients, c.who = target.Clients(ctx)
+		if c.Clients, c.Unknown, err = target.Clients(ctx); err != nil {
+			return c, err
+		}
 		c.Clients = slices.DeleteFunc(c.Clients, func(client loader.Client) bool {
-			return len(a.ofChannel([]string{client.Library})) == 0 || !slices.ContainsFunc(c.Contract, func(f breaking.Finding) bool {
+			return !slices.ContainsFunc(c.Contract, func(f breaking.Finding) bool {
 				return breaksRunning(f) && strings.HasPrefix(client.Library, f.Library+"_v")
 			})
 		})
@@ -112,15 +111,11 @@ func (a *app) printChange(w io.Writer, c *contractChange) error {
 			}
 		}
 	}
-	switch {
-	case !c.breaks():
-		return nil
-	case c.who != nil:
-		a.note("which versions run now is not known: %v", c.who)
-	case len(c.Clients) == 0:
-		a.note("which versions run now is not known: no service has announced itself within a day; docs/deploying.md says how")
+	if c.breaks() && len(c.Clients)+len(c.Unknown) == 0 {
+		a.note("no connected client says that it uses what breaks; Go services say it by IdentitySuffix: fcall.Identity(...) in redis.Options")
 	}
-	return a.printClients(w, c.Clients)
+	a.warn("", c.Unknown)
+	return printClients(w, c.Clients)
 }
 
 // refuseBreaking lists what a deploy would break, and refuses it.
@@ -134,5 +129,5 @@ func (a *app) refuseBreaking(c *contractChange) error {
 	}
 	fmt.Fprintln(a.err, "rlfunc: this deploy would break running clients or their state; nothing was loaded; raise the major version, "+
 		"so that both run side by side, or give --allow-breaking if nothing runs that it breaks")
-	return exitcode.Breaking
+	return exitBreaking
 }

@@ -1,22 +1,18 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/engines"
-	"github.com/rlfunc/rlfunc/loader"
 )
 
 const (
@@ -65,7 +61,7 @@ func (d demoProject) version(t *testing.T, version string, edits ...string) {
 }
 
 // does runs a command and compares its exit code. It returns standard output and standard error.
-func (d demoProject) does(t *testing.T, want exitcode.Code, args ...string) (string, string) {
+func (d demoProject) does(t *testing.T, want exitCode, args ...string) (string, string) {
 	t.Helper()
 	var out, errOut strings.Builder
 	if code := run(append([]string{"-C", d.dir}, args...), strings.NewReader(""), &out, &errOut); code != want {
@@ -113,10 +109,11 @@ func TestDeploy_refusesWhatBreaksRunningClientsAndState(t *testing.T) {
 		}{
 			{"a required argument in the middle", "1.1.0", []string{lastArg, grace + lastArg, "limit, least)", "limit, grace, least)", "<= limit", "<= limit + grace"}, "(argument-added)"},
 			{"narrower bounds", "1.1.0", []string{"count[1..9]", "count[1..5]"}, "(argument-bounds)"},
-			{"one more result", "1.1.0", []string{"local function", "--- @result calls   count             calls so far\nlocal function", ">= least", ">= least, calls"}, "(result-added)"},
+			{"a result of another type", "1.1.0", []string{"allowed bool ", "allowed count", "calls <= limit and calls >= least", "calls + limit + least"}, "(result-type)"},
 			{"another shape of the state", "1.1.0", []string{"calls 1 how", "calls 2 how"}, "(state-shape)"},
 			{"another key", "1.1.0", []string{"string[calls]", "string[count]"}, "(key-name)"},
 			{"a new major on the state of the old one", "2.0.0", []string{"calls 1 how", "calls 2 how"}, "(state-shape)"},
+			{"one more result", "1.1.0", []string{"local function", "--- @result calls   count             calls so far\nlocal function", ">= least", ">= least, calls"}, ""},
 			{"a result of another name", "1.1.0", []string{"@result allowed bool   ", "@result admitted bool  "}, ""},
 			{"an optional argument at the end", "1.1.0", []string{lastArg, lastArg + strings.Replace(grace, "]      ", "]?     ", 1), "least)", "least, grace)", "<= limit", "<= limit + (grace or 0)"}, ""},
 			{"a new major with another argument", "2.0.0", []string{lastArg, grace + lastArg, "limit, least)", "limit, grace, least)", "<= limit", "<= limit + grace"}, ""},
@@ -126,38 +123,37 @@ func TestDeploy_refusesWhatBreaksRunningClientsAndState(t *testing.T) {
 				rdb := e.Client(t)
 				d := newDemo(t)
 				at := []string{"--redis", e.URL}
-				d.does(t, exitcode.OK, append(at, "deploy")...)
+				d.does(t, exitOK, append(at, "deploy")...)
 				before := holds(t, rdb)
 				d.version(t, tt.version, tt.edits...)
 				saved := filepath.Join(d.dir, "plan.json")
 				if tt.finding == "" {
-					plan, _ := d.does(t, exitcode.Findings, append(at, "plan")...)
+					plan, _ := d.does(t, exitFindings, append(at, "plan")...)
 					if strings.Contains(plan, "Breaking changes") {
 						t.Errorf("plan:\n%s", plan)
 					}
-					d.does(t, exitcode.OK, append(at, "deploy")...)
+					d.does(t, exitOK, append(at, "deploy")...)
 					return
 				}
-				plan, _ := d.does(t, exitcode.Breaking, append(at, "plan", "--out", saved)...)
+				plan, _ := d.does(t, exitBreaking, append(at, "plan", "--out", saved)...)
 				contains(t, "plan", plan, "\nBreaking changes:\n  functions/demo/", tt.finding)
-				for _, args := range [][]string{{"deploy"}, {"deploy", "demo"}, {"deploy", "--plan", saved}, {"deploy", "--partial"}, {"deploy", "--stateless"}} {
-					out, said := d.does(t, exitcode.Breaking, append(at, args...)...)
+				for _, args := range [][]string{{"deploy"}, {"deploy", "demo"}, {"deploy", "--plan", saved}, {"deploy", "--partial"}} {
+					out, said := d.does(t, exitBreaking, append(at, args...)...)
 					contains(t, "deploy", out, "Breaking changes:", tt.finding)
-					contains(t, "deploy", said, "nothing was loaded", "--allow-breaking", "no service has announced itself")
+					contains(t, "deploy", said, "nothing was loaded", "--allow-breaking")
 				}
 				if diff := cmp.Diff(before, holds(t, rdb)); diff != "" {
 					t.Errorf("a refused deploy changed the server (-was +is):\n%s", diff)
 				}
-				out, _ := d.does(t, exitcode.Breaking, append(at, "deploy", "--json")...)
+				out, _ := d.does(t, exitBreaking, append(at, "deploy", "--json")...)
 				var refused struct{ Contract []struct{ Rule string } }
 				err := json.Unmarshal([]byte(out), &refused)
 				if err != nil || !slices.ContainsFunc(refused.Contract, func(f struct{ Rule string }) bool { return "("+f.Rule+")" == tt.finding }) {
 					t.Errorf("deploy --json: %v in %s", err, out)
 				}
-				_, said := d.does(t, exitcode.OK, append(at, "deploy", "--allow-breaking")...)
+				_, said := d.does(t, exitOK, append(at, "deploy", "--allow-breaking")...)
 				contains(t, "deploy --allow-breaking", said, tt.finding)
-				d.does(t, exitcode.OK, append(at, "verify")...)
-				d.does(t, exitcode.OK, append(at, "plan")...)
+				d.does(t, exitOK, append(at, "plan")...)
 			})
 		}
 	}
@@ -170,12 +166,12 @@ func TestDeploy_comparesDriftedLibraries(t *testing.T) {
 			rdb := e.Client(t)
 			d := newDemo(t)
 			at := []string{"--redis", e.URL}
-			d.does(t, exitcode.OK, append(at, "deploy")...)
+			d.does(t, exitOK, append(at, "deploy")...)
 			d.version(t, "1.0.0", "count[1..9]", "count[1..5]")
-			d.does(t, exitcode.Error, append(at, "deploy")...)
-			out, _ := d.does(t, exitcode.Breaking, append(at, "deploy", "--replace-drifted", "--yes")...)
+			d.does(t, exitError, append(at, "deploy")...)
+			out, _ := d.does(t, exitBreaking, append(at, "deploy", "--replace-drifted", "--yes")...)
 			contains(t, "deploy", out, "(argument-bounds)")
-			d.does(t, exitcode.OK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
+			d.does(t, exitOK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
 
 			unreadable := strings.Replace(holds(t, rdb)["demo_v1"], " -- rlfunc: lines=", " -- lines=", 1)
 			if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
@@ -183,39 +179,42 @@ func TestDeploy_comparesDriftedLibraries(t *testing.T) {
 			}
 			d.version(t, "1.1.0")
 			for _, command := range []string{"plan", "deploy"} {
-				_, said := d.does(t, exitcode.Error, append(at, command)...)
+				_, said := d.does(t, exitError, append(at, command)...)
 				contains(t, command, said, "compare demo_v1 on "+e.Addr, "does not say which files it was made from", "--allow-breaking")
 			}
-			d.does(t, exitcode.OK, append(at, "deploy", "--allow-breaking")...)
+			d.does(t, exitOK, append(at, "deploy", "--allow-breaking")...)
 		})
 	}
 }
 
-// Where services announce themselves, the refusal says which versions run.
-func TestDeploy_saysWhichVersionsRunNow(t *testing.T) {
+// The refusal names the connected clients that say that they use the library, and nothing that one of them chose reaches the terminal raw.
+func TestDeploy_saysWhoWouldBreak(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
+			tells := strings.Contains(rdb.ClientList(t.Context()).Val(), "lib-name=")
 			d := newDemo(t)
 			at := []string{"--redis", e.URL}
-			d.does(t, exitcode.OK, append(at, "deploy")...)
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			for _, instance := range []string{"pod-1", "pod-2"} {
-				go loader.Announce(ctx, rdb, &fcall.Library{Name: "demo", Version: "1.0.0", ServerName: "demo_v1"}, loader.AnnounceOptions{Instance: instance})
-			}
-			go loader.Announce(ctx, rdb, &fcall.Library{Name: "other", Version: "7.0.0", ServerName: "other_v7"}, loader.AnnounceOptions{})
-			for wait := time.Now().Add(30 * time.Second); rdb.ZCard(ctx, "rlfunc:{deploy}:clients").Val() < 3; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(wait) {
-					t.Fatal("nobody has announced itself")
+			d.does(t, exitOK, append(at, "deploy")...)
+			for _, version := range []string{"1.0.0", "1.0.0", "7.0.0"} {
+				lib := &fcall.Library{Name: "demo", Version: version, ServerName: "demo_v" + version[:1]}
+				other := &fcall.Library{Name: "other", Version: "1.0.0", ServerName: "other_v1"}
+				name := "checkout" + map[string]string{"7.0.0": "\x1b[2J" + strings.Repeat("x", 100)}[version]
+				client := e.Connect(t, func(o *redis.Options) { o.ClientName, o.IdentitySuffix = name, fcall.Identity(lib, other) })
+				if err := client.Ping(t.Context()).Err(); err != nil && version != "7.0.0" {
+					t.Fatal(err) // the server itself refuses a name with an escape
 				}
 			}
 			d.version(t, "1.1.0", "count[1..9]", "count[1..5]")
 			for _, command := range []string{"plan", "deploy"} {
-				out, _ := d.does(t, exitcode.Breaking, append(at, command)...)
-				contains(t, command, out, "CLIENTS OF  VERSION  SERVICE      LANGUAGE  PROCESSES  SINCE                    LAST SEEN\ndemo_v1     1.0.0    rlfunc.test  go        2          20")
-				if strings.Contains(out, "other_v7") {
-					t.Errorf("%s names clients of another library:\n%s", command, out)
+				out, said := d.does(t, exitBreaking, append(at, command)...)
+				if !tells {
+					contains(t, command, said, "who uses the libraries is not known on "+e.Addr+": only Redis 7.2, Valkey 7.2 and later tell")
+					continue
+				}
+				contains(t, command, out, "CLIENTS OF  VERSION  NAME      ADDRESS    CONNECTIONS\ndemo_v1     1.0.0    checkout  127.0.0.1  2")
+				if strings.Contains(out, "other_v1") || strings.Contains(out, "\x1b") {
+					t.Errorf("%s:\n%s", command, out)
 				}
 			}
 		})
@@ -229,23 +228,23 @@ func TestRollback_printsWhatItBreaks(t *testing.T) {
 			rdb := e.Client(t)
 			d := newDemo(t)
 			at := []string{"--redis", e.URL}
-			d.does(t, exitcode.OK, append(at, "deploy")...)
+			d.does(t, exitOK, append(at, "deploy")...)
 			d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
-			d.does(t, exitcode.OK, append(at, "deploy")...)
-			out, _ := d.does(t, exitcode.Error, append(at, "rollback", "demo", "--json")...)
+			d.does(t, exitOK, append(at, "deploy")...)
+			out, _ := d.does(t, exitError, append(at, "rollback", "demo", "--json")...)
 			contains(t, "rollback --json", out, `"rule": "argument-bounds"`)
-			_, said := d.does(t, exitcode.OK, append(at, "rollback", "demo", "--yes")...)
+			_, said := d.does(t, exitOK, append(at, "rollback", "demo", "--yes")...)
 			contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:5:13: argument limit of take has at most 9 and had at most 99 (argument-bounds)")
 			if strings.Contains(said, "version-lowered") {
 				t.Errorf("rollback:\n%s", said)
 			}
 			// Also where it cannot be read back.
-			d.does(t, exitcode.OK, append(at, "deploy")...)
+			d.does(t, exitOK, append(at, "deploy")...)
 			unreadable := strings.Replace(strings.Replace(holds(t, rdb)["demo_v1"], " -- rlfunc: lines=", " -- lines=", 1), "version=1.1.0", "version=1.2.0", 1)
 			if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
 				t.Fatal(err)
 			}
-			_, said = d.does(t, exitcode.OK, append(at, "rollback", "demo", "--to", "1.0.0", "--yes")...)
+			_, said = d.does(t, exitOK, append(at, "rollback", "demo", "--to", "1.0.0", "--yes")...)
 			contains(t, "rollback", said, "not compared: compare demo_v1 on")
 		})
 	}
@@ -258,17 +257,17 @@ func TestDeploy_refusesAStaleGen(t *testing.T) {
 			rdb := e.Client(t)
 			d := newDemo(t)
 			at := []string{"--redis", e.URL}
-			d.does(t, exitcode.OK, "generate")
+			d.does(t, exitOK, "generate")
 			d.version(t, "1.0.0", "calls <= limit", "limit >= calls")
 			for _, command := range []string{"plan", "deploy"} {
-				_, said := d.does(t, exitcode.Error, append(at, command)...)
+				_, said := d.does(t, exitError, append(at, command)...)
 				contains(t, command, said, "gen/demo/demo.lua", "run `rlfunc generate`")
 			}
 			if held := holds(t, rdb); len(held) > 0 {
 				t.Errorf("the server holds %v", held)
 			}
-			d.does(t, exitcode.OK, "generate")
-			d.does(t, exitcode.OK, append(at, "deploy")...)
+			d.does(t, exitOK, "generate")
+			d.does(t, exitOK, append(at, "deploy")...)
 		})
 	}
 }
@@ -283,13 +282,13 @@ func TestPlan_failsOnlyWhereTheDeployDoes(t *testing.T) {
 				d := newDemo(t)
 				for _, step := range []struct {
 					deployed     bool
-					plan, deploy exitcode.Code
-				}{{false, exitcode.Error, exitcode.Error}, {true, exitcode.OK, exitcode.OK}} {
+					plan, deploy exitCode
+				}{{false, exitError, exitError}, {true, exitOK, exitOK}} {
 					if step.deployed {
 						if err := rdb.ConfigSet(t.Context(), setting, "0").Err(); err != nil {
 							t.Fatal(err)
 						}
-						d.does(t, exitcode.OK, "deploy", "--redis", own.URL)
+						d.does(t, exitOK, "deploy", "--redis", own.URL)
 					}
 					if err := rdb.ConfigSet(t.Context(), setting, value).Err(); err != nil {
 						t.Fatal(err)
@@ -310,19 +309,19 @@ func TestDeploy_comparesAnEmptiedPrimaryWithTheOthers(t *testing.T) {
 	at := []string{"--redis", "redis+cluster://" + strings.Join(c.Addrs(), ",")}
 	d := newDemo(t)
 	d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
-	d.does(t, exitcode.OK, append(at, "deploy")...)
+	d.does(t, exitOK, append(at, "deploy")...)
 	emptied := c.Primaries[1].Client(t)
 	if err := emptied.FunctionDelete(t.Context(), "demo_v1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	d.version(t, "1.0.0")
 	for _, command := range []string{"plan", "deploy"} {
-		out, _ := d.does(t, exitcode.Breaking, append(at, command)...)
+		out, _ := d.does(t, exitBreaking, append(at, command)...)
 		contains(t, command, out, "(argument-bounds)")
 	}
 	if held := holds(t, emptied); len(held) > 0 {
 		t.Errorf("the emptied primary holds %v", held)
 	}
 	d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
-	d.does(t, exitcode.OK, append(at, "deploy")...)
+	d.does(t, exitOK, append(at, "deploy")...)
 }

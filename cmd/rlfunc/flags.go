@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/loader"
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // Flags of several commands mean the same in each: TestFlags_haveOneMeaning compares these texts.
@@ -24,10 +21,8 @@ const (
 	forUsage    = "length of time, such as 90m or 1d"
 	yesUsage    = "do not ask for confirmation"
 	byUsage     = "operator for the records, such as a pipeline's run (default user@host)"
-	asciiUsage  = "draw with ASCII characters, without color"
 	policyUsage = "file of the policy (default policy.yaml or limits.yaml in the folder)"
 
-	workersUsage        = "number of workers that call at once"
 	partialUsage        = "change the rest even if a node or a library is blocked"
 	replaceDriftedUsage = "replace a library of the same version with other bytes"
 )
@@ -37,7 +32,7 @@ func (a *app) withRedis(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&a.redis, "redis", os.Getenv("REDIS_URL"), redisUsage)
 	cmd.Flags().Lookup("redis").DefValue = "$REDIS_URL"
 	cmd.Flags().StringVar(&a.target, "target", "", "`NAME` of a target in rlfunc.yaml, in place of --redis")
-	complete(cmd, "target", a.targetNames)
+	_ = cmd.RegisterFlagCompletionFunc("target", a.targetNames)
 	return cmd
 }
 
@@ -45,12 +40,6 @@ func (a *app) withRedis(cmd *cobra.Command) *cobra.Command {
 func (a *app) withTarget(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&a.noReplicas, "no-replicas", false, "ignore the replicas: neither read them nor wait for them")
 	return a.withRedis(cmd)
-}
-
-// withChannel adds the flag that names a channel.
-func (a *app) withChannel(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&a.channel, "channel", "", "channel of the libraries, such as canary: a second copy beside the first (default none)")
-	return cmd
 }
 
 func (a *app) withPolicyFile(cmd *cobra.Command) *cobra.Command {
@@ -68,23 +57,11 @@ func (a *app) withPolicy(cmd *cobra.Command) *cobra.Command {
 	return a.withRedis(a.withNamespace(a.withPolicyFile(cmd)))
 }
 
-// withLock adds the flags of commands that change a server.
-func (a *app) withLock(cmd *cobra.Command, o *loader.LockOptions) *cobra.Command {
-	o.Wait = 30 * time.Second
-	duration.Flag(cmd, &o.Wait, "lock-wait", "how long to wait for the lock of another deploy")
-	cmd.Flags().StringVar(&o.By, "by", "", byUsage)
-	o.OnWait = func(locked *loader.Error) {
-		a.note("waiting up to %s for the lock%s: %s", o.Wait, onNode(locked.Node), locked.Text)
-	}
+// withBy adds the flag that names the operator.
+func withBy(cmd *cobra.Command, by *string) *cobra.Command {
+	cmd.Flags().StringVar(by, "by", operator(), byUsage)
+	cmd.Flags().Lookup("by").DefValue = "" // the help says it in words
 	return cmd
-}
-
-// onNode returns " on NODE", or nothing for the target as a whole.
-func onNode(node string) string {
-	if node == "" {
-		return ""
-	}
-	return " on " + node
 }
 
 // applyTarget sets the flags that the operator did not give from the target that --target names.
@@ -93,7 +70,7 @@ func (a *app) applyTarget(cmd *cobra.Command) error {
 		return nil
 	}
 	if cmd.Flags().Changed("redis") {
-		return usage.Errorf("takes --redis or --target, not both")
+		return usageErrorf("takes --redis or --target, not both")
 	}
 	p, err := project.Find(a.dir)
 	if err != nil {
@@ -107,7 +84,7 @@ func (a *app) applyTarget(cmd *cobra.Command) error {
 	for _, f := range []struct {
 		name        string
 		value, from *string
-	}{{"namespace", &a.namespace, &t.Namespace}, {"policy", &a.policy, &t.Policy}, {"channel", &a.channel, &t.Channel}} {
+	}{{"namespace", &a.namespace, &t.Namespace}, {"policy", &a.policy, &t.Policy}} {
 		if cmd.Flags().Lookup(f.name) != nil && !cmd.Flags().Changed(f.name) {
 			*f.value = *f.from
 		}
@@ -119,32 +96,33 @@ func (a *app) applyTarget(cmd *cobra.Command) error {
 }
 
 // errNoServer reports a command without --redis and --target.
-var errNoServer = usage.Errorf("no server: give --redis redis://host:6379, redis+cluster://host1,host2 or redis+sentinel://main@host1,host2 (or set REDIS_URL), --redis embedded, or --target NAME")
+var errNoServer = usageErrorf("no server: give --redis redis://host:6379, redis+cluster://host1,host2 or redis+sentinel://main@host1,host2 (or set REDIS_URL), --redis embedded, or --target NAME")
 
-// connect opens the servers of --redis or --target. It sends nothing yet.
-func (a *app) connect() (*connection.Conn, error) {
+// connect opens the servers of --redis or --target, for a process that CLIENT LIST shows under a name if it has one, with the libraries that it
+// calls. It sends nothing yet.
+func (a *app) connect(name string, calls ...*fcall.Library) (*connection.Conn, error) {
 	if a.redis == "" {
 		return nil, errNoServer
 	}
-	return connection.Open(a.redis)
+	return connection.Open(a.redis, name, calls...)
 }
 
 // onTarget returns what a command runs that works on the nodes of --redis or --target.
 func (a *app) onTarget(do func(ctx context.Context, target *connection.Target, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		target, err := a.openTarget()
-		if err != nil {
-			return err
-		}
+	return a.onServer(func(ctx context.Context, conn *connection.Conn, args []string) error {
+		target := conn.Target()
 		defer target.Close()
-		return do(cmd.Context(), target, args)
-	}
+		if a.noReplicas {
+			target.Target = target.WithoutReplicas()
+		}
+		return do(ctx, target, args)
+	})
 }
 
 // onServer returns what a command runs that works on the servers of --redis or --target by a client.
 func (a *app) onServer(do func(ctx context.Context, conn *connection.Conn, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		conn, err := a.connect()
+		conn, err := a.connect("")
 		if err != nil {
 			return err
 		}
@@ -164,18 +142,6 @@ func (a *app) onService(do func(ctx context.Context, s *service.Service, conn *c
 			return do(ctx, s, conn, args)
 		})(cmd, args)
 	}
-}
-
-// openTarget opens the servers of --redis or --target as a target. It sends nothing yet. The caller closes it.
-func (a *app) openTarget() (*connection.Target, error) {
-	if a.redis == "" {
-		return nil, errNoServer
-	}
-	t, err := connection.OpenTarget(a.redis)
-	if err == nil && a.noReplicas {
-		t.Target = t.WithoutReplicas()
-	}
-	return t, err
 }
 
 // operator returns user@host.

@@ -9,16 +9,13 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
 )
 
 func (a *app) generateCommand() *cobra.Command {
 	var check bool
 	var python, typescript string
-	var plugins []string
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate bundles, clients and reference pages from the annotated Lua",
@@ -29,32 +26,29 @@ those languages. Generated files whose source is gone are removed; all other fil
 With --check nothing is written: it lists missing, stale and orphaned files with a diff and exits
 with 2, as it also does if released.sum lists a version with other bytes. Run it in CI.
 
-Plugins generate further files. They are programs that run with your rights, so read them first.
-
 With ` + "`bundles: gen`" + ` in rlfunc.yaml, the Python and TypeScript clients get no copy of the bundles, so
 that a repository has each bundle once. A folder that a flag names is always complete: generate into
 one when you build the wheel or the npm package.
 
 Outside a project, the flags generate Python or TypeScript clients of the built-in libraries.`,
-		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript\n  rlfunc generate --plugin ./tools/keys.py=gen/keys",
-		Args:    usage.None,
+		Example: "  rlfunc generate\n  rlfunc generate --check\n  rlfunc generate --python gen/python --typescript gen/typescript",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.generate(cmd.Context(), check, python, typescript, plugins)
+			return a.generate(cmd.Context(), check, python, typescript)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 2 if gen/ differs from what functions/ generate")
 	cmd.Flags().StringVar(&python, "python", "", "folder of Python clients, inside the project; defaults to python in rlfunc.yaml")
 	cmd.Flags().StringVar(&typescript, "typescript", "", "folder of TypeScript clients, inside the project; defaults to typescript in rlfunc.yaml")
-	cmd.Flags().StringArrayVar(&plugins, "plugin", nil, "`PROGRAM[=DIR]` that generates further files, relative to rlfunc.yaml, beside the plugins in it; DIR is a folder below gen/ by default (repeatable)")
 	return cmd
 }
 
-func (a *app) generate(ctx context.Context, check bool, python, typescript string, plugins []string) error {
+func (a *app) generate(ctx context.Context, check bool, python, typescript string) error {
 	p, err := project.FindOrBuiltIn(a.dir)
 	if err != nil {
 		return err
 	}
-	if err := p.SetFolders(python, typescript, plugins); err != nil {
+	if err := p.SetFolders(python, typescript); err != nil {
 		return err
 	}
 	folders := p.Config.Folders()
@@ -65,9 +59,13 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 	if err != nil {
 		return a.findings(err)
 	}
-	files, differences, err := p.Differences(ctx, tree, a.err)
+	files, err := p.Generate(tree)
 	if err != nil {
 		return err
+	}
+	differences, err := p.Compare(files)
+	if err != nil {
+		return fmt.Errorf("compare %s: %w", p.Dir, err)
 	}
 	var released []breaking.Finding
 	if !p.BuiltIn {
@@ -82,7 +80,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 			return fmt.Errorf("write %s: %w", p.Dir, err)
 		}
 	}
-	err = a.print(map[string]any{"files": files, "differences": output.List(differences), "released": output.List(released)}, func() error {
+	err = a.print(map[string]any{"files": len(files), "differences": orEmpty(differences), "released": orEmpty(released)}, func() error {
 		for _, f := range released {
 			if check {
 				fmt.Fprintln(a.out, f)
@@ -90,7 +88,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 				a.warnf("%s", f)
 			}
 		}
-		a.printDifferences(differences, check, files, filepath.ToSlash(strings.Join(folders, ", ")))
+		a.printDifferences(differences, check, len(files), filepath.ToSlash(strings.Join(folders, ", ")))
 		return nil
 	})
 	return reporting(check && len(differences)+len(released) > 0, err)

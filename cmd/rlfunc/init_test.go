@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,18 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/examples/templates"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
-// A project begins with one template and takes the others, and their tests pass in it, on every engine.
-func TestInit_everyTemplate(t *testing.T) {
+// The tests of a new project pass on every engine.
+func TestInit_onEveryEngine(t *testing.T) {
 	dir := t.TempDir()
-	for _, template := range templates.All() {
-		rlfuncIn(t, dir, "init", "--no-tidy", "--module", "example.com/all", "--template", template.Name)
-	}
+	rlfuncIn(t, dir, "init", "--module", "example.com/all")
 	source, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -32,12 +27,20 @@ func TestInit_everyTemplate(t *testing.T) {
 	for _, e := range engines.Real(t) {
 		urls = append(urls, e.Own(t).URL)
 	}
-	for _, url := range urls {
+	testing := func(url, command string) (string, error) {
 		cmd := exec.Command("./all.test")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "REDIS_URL="+url)
-		if output, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("REDIS_URL=%s: %v\n%s", url, err, output)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "RLFUNC_TEST_REDIS_URL="+url, "REDIS_URL="+command)
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	for _, url := range urls {
+		if output, err := testing(url, "redis://127.0.0.1:1"); err != nil { // the command's server is none of theirs
+			t.Errorf("RLFUNC_TEST_REDIS_URL=%s: %v\n%s", url, err, output)
 		}
+	}
+	const same = "redis://127.0.0.1:1"
+	if output, err := testing(same, same); err == nil || !strings.Contains(output, "are the same server, and tests delete what it holds") {
+		t.Errorf("the same server: %v\n%s", err, output)
 	}
 }
 
@@ -70,7 +73,7 @@ func TestInit_refusesPlacesWhereItWouldNotWork(t *testing.T) {
 	write(t, filepath.Join(shop, "go.mod"), "module example.com/shop\n")
 	checkRefused(t, filepath.Join(shop, "limits"), []string{"init"},
 		"is inside module example.com/shop", "run rlfunc init in "+shop, "--module example.com/shop/limits")
-	rlfuncIn(t, shop, "init", "--no-tidy", "--module", "example.com/shop/limits", "limits") // as it said
+	rlfuncIn(t, shop, "init", "--module", "example.com/shop/limits", "limits") // as it said
 }
 
 func checkRefused(t *testing.T, dir string, args []string, says ...string) {
@@ -79,39 +82,13 @@ func checkRefused(t *testing.T, dir string, args []string, says ...string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	code := run(append(args, "-C", dir, "--no-tidy"), strings.NewReader(""), &said, &said)
+	code := run(append(args, "-C", dir), strings.NewReader(""), &said, &said)
 	for _, want := range says {
-		if code != exitcode.Error || !strings.Contains(said.String(), want) {
+		if code != exitError || !strings.Contains(said.String(), want) {
 			t.Errorf("rlfunc %v in %s: exit %d, %q does not say %q", args, dir, code, said.String(), want)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("rlfunc %v in %s left %v, %v", args, dir, left, err)
-	}
-}
-
-// A project that does not generate, here because its configuration has another folder, stays as it was.
-func TestInit_failureLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "rlfunc.yaml"), "functions: lua\ngen: gen\n")
-	write(t, filepath.Join(dir, "go.mod"), "module example.com/shop\n")
-	var errOut bytes.Buffer
-	if code := run([]string{"init", "-C", dir, "--no-tidy"}, strings.NewReader(""), &errOut, &errOut); code != exitcode.Error {
-		t.Errorf("exit code %d", code)
-	}
-	if !strings.Contains(errOut.String(), "rlfunc.yaml names it as functions") {
-		t.Errorf("standard error: %s", &errOut)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if e.Name() != "rlfunc.yaml" && e.Name() != "go.mod" {
-			t.Errorf("left %s", e.Name())
-		}
-	}
-	if mod, _ := os.ReadFile(filepath.Join(dir, "go.mod")); string(mod) != "module example.com/shop\n" {
-		t.Errorf("go.mod: %s", mod)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -10,15 +11,14 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
-	var global, ascii bool
 	var plan string
 	cmd := &cobra.Command{
 		Use:   "inspect SUBJECT",
@@ -27,8 +27,8 @@ func (a *app) inspectCommand() *cobra.Command {
 of each limit and budget, attempts and strikes, reservations, challenges, and recent admissions.
 
 SUBJECT is an identity of the policy with its value: ip=203.0.113.7, key=ab12, user=42, or a
-combination such as tenant=a+path=b. A bare address means the client's address. Times are the
-server's, in UTC. Only the first characters of a challenge are shown, because it is a credential.
+combination such as tenant=a+path=b. A bare address means the client's address, and all the limits
+that count everybody (by: all). Times are the server's, in UTC. Only the first characters of a challenge are shown, because it is a credential.
 
 A client's plan comes with its requests: give --client-plan to see what a client of that plan may do.
 
@@ -38,25 +38,17 @@ does not count.`,
 		Example: `  rlfunc inspect ip=203.0.113.7 --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect key=ab12 --policy policy.yaml --redis redis://127.0.0.1:6379 --json
   rlfunc inspect user=42 --client-plan pro --policy policy.yaml --redis redis://127.0.0.1:6379
-  rlfunc inspect --global --policy policy.yaml --redis redis://127.0.0.1:6379`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if global == (len(args) > 0) || len(args) > 1 {
-				return usage.Errorf("needs one SUBJECT, such as ip=203.0.113.7, or --global")
-			}
-			return nil
-		},
-		ValidArgsFunction: first(a.identities),
+  rlfunc inspect all --policy policy.yaml --redis redis://127.0.0.1:6379`,
+		Args: oneSubject,
 		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, args []string) error {
 			var err error
 			if s.Policy, err = a.planned(s.Policy, plan); err != nil {
 				return err
 			}
-			return a.inspect(ctx, s, conn, strings.Join(args, ""), ascii)
+			return a.inspect(ctx, s, conn, args[0])
 		}),
 	}
-	cmd.Flags().BoolVar(&global, "global", false, "the global limits instead of a subject")
 	cmd.Flags().StringVar(&plan, "client-plan", "", "`NAME` of the policy's plan that the subject has (default none)")
-	cmd.Flags().BoolVar(&ascii, "ascii", false, asciiUsage)
 	return a.withPolicy(cmd)
 }
 
@@ -69,21 +61,25 @@ func (a *app) planned(p *policy.Policy, plan string) (*policy.Policy, error) {
 	switch {
 	case plan == "" && len(names) > 0:
 		a.note("limits of clients without a plan; see those of another with --client-plan (plans: %s)", strings.Join(names, ", "))
-	case plan != "" && len(names) == 0:
-		return nil, usage.Errorf("--client-plan %s: the policy has no plans", plan)
 	case plan != "" && !slices.Contains(names, plan):
-		return nil, usage.Errorf("the policy has no plan %q%s (plans: %s)", plan, spelling.DidYouMean(plan, names), strings.Join(names, ", "))
+		return nil, usageErrorf("the policy has no plan %q%s (plans: %s)", plan, spelling.DidYouMean(plan, names), cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	return p.ForPlan(plan), nil
 }
 
-func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.Conn, text string, ascii bool) error {
+func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.Conn, text string) error {
 	subject := ""
-	if text != "" {
+	if text != policy.ByAll {
 		var err error
-		if subject, err = a.subject(s, text); err != nil {
+		if subject, err = a.resolve(s, text, (*service.Service).Subject); err != nil {
 			return err
 		}
+	}
+	switch key, err := subjectKey(); {
+	case err != nil:
+		return err
+	case key != nil && subject != "":
+		a.note("logs and traces have it as %s", telemetry.Shorten(key, subject))
 	}
 	if s.Given && s.File == "" {
 		a.note("the limits are unknown: give --policy FILE")
@@ -98,7 +94,7 @@ func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.
 		return err
 	}
 	var report *inspect.Report
-	if text == "" {
+	if text == policy.ByAll {
 		report, err = reader.Globals(ctx)
 	} else {
 		report, err = reader.Subject(ctx, subject)
@@ -106,13 +102,5 @@ func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.
 	if err != nil {
 		return err
 	}
-	return reporting(report.Refused, a.print(report, func() error { return report.WriteText(a.out, a.drawing(ascii)) }))
-}
-
-// drawing returns the style of standard output for bars and charts.
-func (a *app) drawing(ascii bool) terminal.Style {
-	if ascii {
-		return terminal.Plain()
-	}
-	return a.color.StyleOf(a.out)
+	return reporting(report.Refused, a.print(report, func() error { return report.WriteText(a.out, terminal.StyleOf(a.out)) }))
 }

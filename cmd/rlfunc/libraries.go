@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -19,15 +18,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
-
-// described returns the project's libraries, or the built-in ones, with the commands that their functions may run.
-func (a *app) described(ctx context.Context) (*codegen.Tree, error) {
-	p, err := project.FindOrBuiltIn(a.dir)
-	if err != nil {
-		return nil, err
-	}
-	return p.Describe(ctx)
-}
 
 // tree reads the project's libraries without vetting them, for commands that load nothing onto a server.
 func (a *app) tree() (*codegen.Tree, error) {
@@ -57,7 +47,11 @@ func (a *app) deployable(ctx context.Context, names []string) ([]*fcall.Library,
 			return nil, nil, err
 		}
 	}
-	libs, err := a.libraries(tree, names)
+	sources, err := a.sources(tree, names)
+	libs := make([]*fcall.Library, len(sources))
+	for i, lib := range sources {
+		libs[i] = runtime.Library(lib)
+	}
 	return libs, tree, err
 }
 
@@ -98,32 +92,6 @@ func checkGenerated(p *project.Project, tree *codegen.Tree, names []string) erro
 		return fmt.Errorf("%s is not what %s generates now, and services embed it: run `rlfunc generate` first", strings.Join(stale, ", "), p.Config.Functions)
 	}
 	return nil
-}
-
-// named returns the named libraries, or all, in the channel that --channel names, for commands that load nothing.
-func (a *app) named(names []string) ([]*fcall.Library, error) {
-	tree, err := a.tree()
-	if err != nil {
-		return nil, err
-	}
-	return a.libraries(tree, names)
-}
-
-// libraries returns the named libraries of the tree, or all, in the channel that --channel names.
-func (a *app) libraries(tree *codegen.Tree, names []string) ([]*fcall.Library, error) {
-	sources, err := a.sources(tree, names)
-	if err != nil {
-		return nil, err
-	}
-	var libs []*fcall.Library
-	for _, lib := range sources {
-		inChannel, err := runtime.Library(lib).Channel(a.channel)
-		if err != nil {
-			return nil, err
-		}
-		libs = append(libs, inChannel)
-	}
-	return libs, nil
 }
 
 // sources returns the named libraries of the tree, or all.
@@ -190,79 +158,29 @@ func (a *app) findFunction(tree *codegen.Tree, name string) (*codegen.Library, *
 	return lib, fn, err
 }
 
-// serverLibrary matches a library's name on a server: ratelimit_v1, or in a channel ratelimit_v1_canary.
-var serverLibrary = regexp.MustCompile(`_v\d+(_\w+)?$`)
+// serverLibrary matches a library's name on a server, such as ratelimit_v1.
+var serverLibrary = regexp.MustCompile(`_v\d+$`)
 
-// inChannel returns a name on the server in the channel that --channel names.
-func (a *app) inChannel(name string) string {
-	if a.channel == "" || strings.HasSuffix(name, "_"+a.channel) {
-		return name
-	}
-	return name + "_" + a.channel
-}
-
-// serverName returns the name of a library on the server. It finds a plain name's on the nodes and in the records.
-func (a *app) serverName(ctx context.Context, target *connection.Target, name string) (string, error) {
+// serverName returns the name of a library on the server. It finds a plain name's in the records of deploys.
+func serverName(ctx context.Context, target *connection.Target, name string) (string, error) {
 	if serverLibrary.MatchString(name) {
-		return a.inChannel(name), nil
+		return name, nil
 	}
-	names, err := a.loadedNames(ctx, target, name)
-	if len(names) == 0 && err == nil {
-		names, err = a.recordedNames(ctx, target, name)
-	}
-	switch {
-	case err != nil && len(names) == 0:
-		return "", err
-	case len(names) == 0:
-		return "", fmt.Errorf("no node holds a library %s, and none is recorded (see `rlfunc status`)", name)
-	case len(names) == 1:
-		return names[0], nil
-	}
-	return "", fmt.Errorf("the server has %s: give one of these names", strings.Join(names, " and "))
-}
-
-// loadedNames lists the names on the nodes of a library, or of all with an empty name. The error is that of a node that cannot be read.
-func (a *app) loadedNames(ctx context.Context, target *connection.Target, name string) ([]string, error) {
-	nodes, err := target.Check(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	var problems []error
-	for _, node := range nodes {
-		if node.Problem != nil && !node.Readable && node.Follows == "" {
-			problems = append(problems, node.Problem)
-		}
-		for _, lib := range node.Libraries {
-			if lib.Name != "" && (name == "" || lib.Name == name) && lib.Retired.IsZero() {
-				names = append(names, lib.ServerName)
-			}
-		}
-	}
-	return a.ofChannel(names), errors.Join(problems...)
-}
-
-// recordedNames lists the names on the server of a library's recorded releases.
-func (a *app) recordedNames(ctx context.Context, target *connection.Target, name string) ([]string, error) {
 	releases, err := target.Releases(ctx)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	var names []string
 	for _, r := range releases {
-		if r.Name == name {
+		if r.Name == name && !slices.Contains(names, r.Library) {
 			names = append(names, r.Library)
 		}
 	}
-	return a.ofChannel(names), nil
-}
-
-// ofChannel returns the names of libraries in the channel that --channel names, sorted.
-func (a *app) ofChannel(names []string) []string {
-	names = slices.DeleteFunc(names, func(name string) bool {
-		match := serverLibrary.FindStringSubmatch(name)
-		return match == nil || strings.TrimPrefix(match[1], "_") != a.channel
-	})
-	slices.Sort(names)
-	return slices.Compact(names)
+	switch len(names) {
+	case 0:
+		return "", fmt.Errorf("no release of a library %s is recorded (see `rlfunc status`); to restore another version, give a checkout of it with --from", name)
+	case 1:
+		return names[0], nil
+	}
+	return "", fmt.Errorf("the server has %s: give one of these names", strings.Join(names, " and "))
 }

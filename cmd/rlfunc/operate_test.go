@@ -10,17 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/audit"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/internal/engines"
-	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 const shopPolicy = "testdata/operate/policy.yaml"
@@ -77,7 +78,7 @@ func visit(t *testing.T, rdb *redis.Client, g *guard.Guard) {
 }
 
 // ran runs a command and checks its exit code and parts of its output.
-func ran(t *testing.T, code exitcode.Code, command string, want ...string) string {
+func ran(t *testing.T, code exitCode, command string, want ...string) string {
 	t.Helper()
 	got, output := rlfunc(strings.Split(command, " ")...)
 	if got != code {
@@ -97,19 +98,18 @@ func TestInspect_showsWhyASubjectIsRefused(t *testing.T) {
 			rdb := e.Client(t)
 			visit(t, rdb, shop(t, rdb))
 			at := " --policy " + shopPolicy + " --redis " + e.URL
-			ran(t, exitcode.Findings, "inspect 203.0.113.7"+at, "203.0.113.7 is ip=203.0.113.7 for the guard", "REFUSED at chat for", "limit minute",
-				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "settled        0.0315", "open             0.02", "unused   01234567...", "for /v1/chat",
-				"admitted by chat/minute, last 1 min")
-			ran(t, exitcode.OK, "inspect tenant=acme"+at, "0 of 90000 every year, UTC")
-			ran(t, exitcode.Findings, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
-			ran(t, exitcode.OK, "inspect key=unknown"+at, "nothing recorded")
-			ran(t, exitcode.OK, "inspect --global"+at, "limits at chat", "10 of 1000 in 1 min")
+			ran(t, exitFindings, "inspect 203.0.113.7"+at, "203.0.113.7 is ip=203.0.113.7 for the guard", "REFUSED at chat for", "limit minute",
+				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "unused   01234567...", "for /v1/chat")
+			ran(t, exitOK, "inspect tenant=acme"+at, "0 of 90000 every year, UTC")
+			ran(t, exitFindings, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
+			ran(t, exitOK, "inspect key=unknown"+at, "nothing recorded")
+			ran(t, exitOK, "inspect all"+at, "limits at chat", "10 of 1000 in 1 min")
 			_, text := rlfunc(strings.Split("inspect ip=203.0.113.7 --json"+at, " ")...)
 			var r inspect.Report
 			if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &r); err != nil {
 				t.Fatalf("%v in %s", err, text)
 			}
-			if len(r.Reservations) != 10 || len(r.Challenges) != 1 || len(r.Limits) != 4 || len(r.Limits[1].Admissions) != 10 || !r.Refused || !r.Known {
+			if len(r.Challenges) != 1 || len(r.Limits) != 4 || !r.Refused || !r.Known {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -132,27 +132,27 @@ func TestOverride_topUpOfABudget(t *testing.T) {
 				return "override set " + subject + " " + flags + " --reason paid --by nora --yes" + at
 			}
 			until := "until " + ends.Format("2006-01-02T15:04:05Z") + ", by nora (paid)"
-			ran(t, exitcode.OK, set("org=acme", "--budget org_month --add 200"), "org=acme: set; now add 200 to org_month "+until)
-			ran(t, exitcode.OK, set("org=acme", "--budget org_month --add 500.25"), "org=acme: replaced; now add 500.25 to org_month "+until)
-			ran(t, exitcode.OK, set("org=acme", "--multiply 2 --for 1h"), "org=acme: set; now multiply 2 until", "; add 500.25 to org_month "+until)
-			ran(t, exitcode.OK, set("org=acme", "--budget org_tokens --add 7 --for 1h"), "add 7 tokens to org_tokens until")
-			ran(t, exitcode.OK, set("org=acme+team=ml", "--budget team_week --add 1"), "org=acme+team=ml: set; now add 1 to team_week until")
-			ran(t, exitcode.OK, set("all", "--budget house --add 4"), "all: set; now add 4 to house until")
-			ran(t, exitcode.OK, "inspect org=acme"+at, "has 2 times each limit and budget, by an override (rlfunc override list)",
+			ran(t, exitOK, set("org=acme", "--budget org_month --add 200"), "org=acme: set; now add 200 to org_month "+until)
+			ran(t, exitOK, set("org=acme", "--budget org_month --add 500.25"), "org=acme: replaced; now add 500.25 to org_month "+until)
+			ran(t, exitOK, set("org=acme", "--multiply 2 --for 1h"), "org=acme: set; now multiply 2 until", "; add 500.25 to org_month "+until)
+			ran(t, exitOK, set("org=acme", "--budget org_tokens --add 7 --for 1h"), "add 7 tokens to org_tokens until")
+			ran(t, exitOK, set("org=acme+team=ml", "--budget team_week --add 1"), "org=acme+team=ml: set; now add 1 to team_week until")
+			ran(t, exitOK, set("all", "--budget house --add 4"), "all: set; now add 4 to house until")
+			ran(t, exitOK, "inspect org=acme"+at, "has 2 times each limit and budget, by an override (rlfunc override list)",
 				"has 500.25 more of budget org_month, by an override (rlfunc override list)", "0 of 10500.25 in this month", "0 of 80000000007 tokens in 1 min")
-			ran(t, exitcode.OK, "inspect org=acme+team=ml"+at, "has 1 more of budget team_week", "0 of 1601 in this week")
-			ran(t, exitcode.OK, "inspect --global"+at, "has 4 more of budget house", "0 of 20004 in this month")
-			ran(t, exitcode.OK, "inspect org=zeta"+at, "0 of 5000 in this month", "0 of 40000000000 tokens in 1 min", "see those of another with --client-plan (plans: free, pro)")
-			ran(t, exitcode.OK, "inspect org=zeta --client-plan pro"+at, "0 of 9000 in this month", "0 of 40000000000 tokens in 1 min")
-			ran(t, exitcode.OK, "inspect org=acme --client-plan pro"+at, "0 of 18500.25 in this month")
-			ran(t, exitcode.Error, "inspect org=zeta --client-plan por"+at, `the policy has no plan "por"; did you mean pro? (plans: free, pro)`)
-			ran(t, exitcode.Error, "inspect ip=1.2.3.4 --client-plan pro --policy "+shopPolicy+" --redis "+e.URL, "--client-plan pro: the policy has no plans")
-			ran(t, exitcode.OK, "override list"+at, "add 500.25 to org_month", "add 7 tokens to org_tokens", "add 4 to house", "multiply 2")
-			ran(t, exitcode.OK, "override list --json"+at, `"budget": "org_tokens"`, `"unit": "tokens"`, `"amount": "500.25"`)
-			ran(t, exitcode.OK, "override clear org=acme --budget org_month --reason over --by nora --yes"+at, "org=acme: cleared; now multiply 2 until")
-			ran(t, exitcode.OK, "override clear org=acme --reason over --by nora --yes"+at, "org=acme: cleared; now no override")
-			ran(t, exitcode.OK, "override clear org=acme+team=ml --reason over --by nora --yes"+at, "org=acme+team=ml: cleared; now no override")
-			ran(t, exitcode.OK, "audit"+at, "override set --budget org_month --add 500.25", "override set --budget org_tokens --add 7 --for 1h", "override clear --budget org_month")
+			ran(t, exitOK, "inspect org=acme+team=ml"+at, "has 1 more of budget team_week", "0 of 1601 in this week")
+			ran(t, exitOK, "inspect all"+at, "has 4 more of budget house", "0 of 20004 in this month")
+			ran(t, exitOK, "inspect org=zeta"+at, "0 of 5000 in this month", "0 of 40000000000 tokens in 1 min", "see those of another with --client-plan (plans: free, pro)")
+			ran(t, exitOK, "inspect org=zeta --client-plan pro"+at, "0 of 9000 in this month", "0 of 40000000000 tokens in 1 min")
+			ran(t, exitOK, "inspect org=acme --client-plan pro"+at, "0 of 18500.25 in this month")
+			ran(t, exitError, "inspect org=zeta --client-plan por"+at, `the policy has no plan "por"; did you mean pro? (plans: free, pro)`)
+			ran(t, exitError, "inspect ip=1.2.3.4 --client-plan pro --policy "+shopPolicy+" --redis "+e.URL, `the policy has no plan "pro" (plans: none)`)
+			ran(t, exitOK, "override list"+at, "add 500.25 to org_month", "add 7 tokens to org_tokens", "add 4 to house", "multiply 2")
+			ran(t, exitOK, "override list --json"+at, `"budget": "org_tokens"`, `"unit": "tokens"`, `"amount": "500.25"`)
+			ran(t, exitOK, "override clear org=acme --budget org_month --reason over --by nora --yes"+at, "org=acme: cleared; now multiply 2 until")
+			ran(t, exitOK, "override clear org=acme --reason over --by nora --yes"+at, "org=acme: cleared; now no override")
+			ran(t, exitOK, "override clear org=acme+team=ml --reason over --by nora --yes"+at, "org=acme+team=ml: cleared; now no override")
+			ran(t, exitOK, "history"+at, "override set --budget org_month --add 500.25", "override set --budget org_tokens --add 7 --for 1h", "override clear --budget org_month")
 		})
 	}
 }
@@ -170,24 +170,24 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 					t.Errorf("%s at %s: %q, want %q", subject, endpoint, d.Reason, want)
 				}
 			}
-			ran(t, exitcode.Error, "unblock key=ab12 --yes"+at, "--reason must not be empty")
-			ran(t, exitcode.Error, "unblock key=ab12 --reason x"+at, "blocked by tier 1 until", "give --yes")
+			ran(t, exitError, "unblock key=ab12 --yes"+at, "--reason must not be empty")
+			ran(t, exitError, "unblock key=ab12 --reason x"+at, "blocked by tier 1 until", "give --yes")
 			decides("key=ab12", "login", guard.ReasonBlocked)
-			ran(t, exitcode.OK, "unblock key=ab12 --reason customer --by nora --yes"+at, "key=ab12: unblocked")
+			ran(t, exitOK, "unblock key=ab12 --reason customer --by nora --yes"+at, "key=ab12: unblocked")
 			decides("key=ab12", "login", guard.ReasonNone)
-			ran(t, exitcode.OK, "reset ip=203.0.113.7 --limit chat/minute --limit chat/burst --reason test --yes"+at, "ip=203.0.113.7: reset")
+			ran(t, exitOK, "reset ip=203.0.113.7 --limit chat/minute --limit chat/burst --reason test --yes"+at, "ip=203.0.113.7: reset")
 			decides("ip=203.0.113.7", "chat", guard.ReasonNone)
-			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/year, chat/member, login/tries, cost)`)
-			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit chat/team --reason test --yes"+at, "limit chat/team does not count ip=203.0.113.7: it is by tenant")
-			ran(t, exitcode.Error, "reset ip=203.0.113.7 --limit chat/all --reason test --yes"+at, "limit chat/all does not count ip=203.0.113.7: it is by all")
-			ran(t, exitcode.OK, "reset ip=203.0.113.7 --reason test --yes"+at)
-			ran(t, exitcode.OK, "block 203.0.113.7 --for 1h --reason scraper --by nora --yes"+at, "blocked for 1 h")
+			ran(t, exitError, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/year, chat/member, login/tries, cost)`)
+			ran(t, exitError, "reset ip=203.0.113.7 --limit chat/team --reason test --yes"+at, "limit chat/team does not count ip=203.0.113.7: it is by tenant")
+			ran(t, exitError, "reset ip=203.0.113.7 --limit chat/all --reason test --yes"+at, "limit chat/all does not count ip=203.0.113.7: it is by all")
+			ran(t, exitOK, "reset ip=203.0.113.7 --reason test --yes"+at)
+			ran(t, exitOK, "block 203.0.113.7 --for 1h --reason scraper --by nora --yes"+at, "blocked for 1 h")
 			decides("ip=203.0.113.7", "chat", guard.ReasonBlocked)
-			ran(t, exitcode.Findings, "block 203.0.113.7 --for 1m --reason scraper --yes"+at, "the subject has a block that ends later")
-			ran(t, exitcode.Findings, "inspect 203.0.113.7"+at, "blocked by hand: scraper")
-			ran(t, exitcode.OK, "unblock 203.0.113.7 --pardon --reason mistake --yes"+at)
+			ran(t, exitFindings, "block 203.0.113.7 --for 1m --reason scraper --yes"+at, "the subject has a block that ends later")
+			ran(t, exitFindings, "inspect 203.0.113.7"+at, "blocked by hand: scraper")
+			ran(t, exitOK, "unblock 203.0.113.7 --pardon --reason mistake --yes"+at)
 
-			entries, err := audit.Open(rdb, "shop").Last(t.Context(), 100)
+			entries, err := service.ChangesIn(rdb, "shop").Last(t.Context(), 100)
 			if err != nil || len(entries) != 6 {
 				t.Fatalf("%+v, %v", entries, err)
 			}
@@ -196,7 +196,10 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 				!strings.Contains(first.Before, "blocked by tier 1") || strings.Contains(first.After, "blocked") || time.Since(first.At) > time.Hour {
 				t.Errorf("%+v", first)
 			}
-			ran(t, exitcode.OK, "audit"+at, "WHEN", "nora", "block --for 1h", "scraper", "unblock --pardon", "mistake")
+			ran(t, exitOK, "history"+at, "WHEN", "nora", "block --for 1h", "scraper", "unblock --pardon", "mistake")
+			if of := ran(t, exitOK, "history 203.0.113.7"+at, "block --for 1h", "ip=203.0.113.7"); strings.Contains(of, "key=ab12") {
+				t.Errorf("history of a subject lists others:\n%s", of)
+			}
 		})
 	}
 }
@@ -207,16 +210,16 @@ func TestOperator_changesTheServiceOfANamespace(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			at := " --reason x --yes --redis " + e.URL
-			ran(t, exitcode.OK, "block user=zoe --for 1h --namespace shop"+at, "user=zoe: blocked for 1 h")
+			ran(t, exitOK, "block user=zoe --for 1h --namespace shop"+at, "user=zoe: blocked for 1 h")
 			g := shop(t, rdb)
 			if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"user=zoe", "ip=203.0.113.9"}}, 1); d.Reason != guard.ReasonBlocked || d.Refused != "user=zoe" {
 				t.Errorf("%+v", d)
 			}
-			ran(t, exitcode.OK, "unblock user=zoe --namespace shop"+at, "user=zoe: unblocked")
+			ran(t, exitOK, "unblock user=zoe --namespace shop"+at, "user=zoe: unblocked")
 			if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"user=zoe", "ip=203.0.113.9"}}, 1); !d.Allowed {
 				t.Errorf("%+v", d)
 			}
-			ran(t, exitcode.OK, "audit --namespace shop --redis "+e.URL, "user=zoe", "unblocked")
+			ran(t, exitOK, "history --namespace shop --redis "+e.URL, "user=zoe", "unblocked")
 		})
 	}
 }
@@ -227,16 +230,16 @@ func TestOverride_setListAndClearAreRecorded(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			at := " --policy " + shopPolicy + " --redis " + e.URL
-			ran(t, exitcode.OK, "override list"+at, "namespace shop has no overrides")
-			ran(t, exitcode.Error, "override set key=ab12 --multiply 10 --for 7d --reason launch"+at, "key=ab12: no override", "give --yes")
-			ran(t, exitcode.OK, "override list"+at, "namespace shop has no overrides")
-			ran(t, exitcode.OK, "override set key=ab12 --multiply 10 --for 7d --reason launch --by nora --yes"+at, "key=ab12: set; now multiply 10 until", "by nora (launch)")
-			ran(t, exitcode.OK, "inspect key=ab12"+at, "has 10 times each limit and budget, by an override (rlfunc override list)", "0 of 1000 in 1 h")
-			ran(t, exitcode.OK, "override set key=ab12 --allow --for 1h --reason demo --by nora --yes"+at, "key=ab12: multiply 10 until", "key=ab12: replaced; now allow until")
-			ran(t, exitcode.OK, "override set ::ffff:203.0.113.0/120 --deny --for 1d --reason flood --by max --yes"+at, "ip=203.0.113.0/24: set; now deny until")
-			ran(t, exitcode.Findings, "inspect 203.0.113.7"+at, "REFUSED by an override (rlfunc override list)")
-			ran(t, exitcode.OK, "inspect key=ab12"+at, "never limited by an override (rlfunc override list), whatever else")
-			ran(t, exitcode.OK, "override list"+at, "SUBJECT", "ip=203.0.113.0/24  deny    1 d   ", "key=ab12           allow   1 h   ", "nora", "flood")
+			ran(t, exitOK, "override list"+at, "namespace shop has no overrides")
+			ran(t, exitError, "override set key=ab12 --multiply 10 --for 7d --reason launch"+at, "key=ab12: no override", "give --yes")
+			ran(t, exitOK, "override list"+at, "namespace shop has no overrides")
+			ran(t, exitOK, "override set key=ab12 --multiply 10 --for 7d --reason launch --by nora --yes"+at, "key=ab12: set; now multiply 10 until", "by nora (launch)")
+			ran(t, exitOK, "inspect key=ab12"+at, "has 10 times each limit and budget, by an override (rlfunc override list)", "0 of 1000 in 1 h")
+			ran(t, exitOK, "override set key=ab12 --allow --for 1h --reason demo --by nora --yes"+at, "key=ab12: multiply 10 until", "key=ab12: replaced; now allow until")
+			ran(t, exitOK, "override set ::ffff:203.0.113.0/120 --deny --for 1d --reason flood --by max --yes"+at, "ip=203.0.113.0/24: set; now deny until")
+			ran(t, exitFindings, "inspect 203.0.113.7"+at, "REFUSED by an override (rlfunc override list)")
+			ran(t, exitOK, "inspect key=ab12"+at, "never limited by an override (rlfunc override list), whatever else")
+			ran(t, exitOK, "override list"+at, "SUBJECT", "ip=203.0.113.0/24  deny    1 d   ", "key=ab12           allow   1 h   ", "nora", "flood")
 			var listed struct {
 				Format    int
 				Namespace string
@@ -250,14 +253,15 @@ func TestOverride_setListAndClearAreRecorded(t *testing.T) {
 				o.Reason != "flood" || o.Finding != "" || o.Ends.Sub(o.Set) != 24*time.Hour {
 				t.Errorf("%+v", o)
 			}
-			ran(t, exitcode.OK, "override set user=zoe --allow --for 1h --reason test --namespace shop --yes --redis "+e.URL, "user=zoe: set")
-			ran(t, exitcode.Findings, "override list"+at, `guards ignore the override of user=zoe: unknown identity "user"`)
-			ran(t, exitcode.OK, "override list --namespace shop --redis "+e.URL, "user=zoe")
-			ran(t, exitcode.OK, "override clear 203.0.113.0/24 --reason over --by nora --yes"+at, "ip=203.0.113.0/24: cleared; now no override")
-			ran(t, exitcode.OK, "override clear ip=203.0.113.0/24 --reason over --by nora --yes"+at, "there was no override")
-			ran(t, exitcode.OK, "override clear --all --reason over --by nora --yes"+at, "all overrides: 2 set at run time", "all overrides: cleared; now 0 set at run time")
-			ran(t, exitcode.OK, "audit"+at, "nora", "override set --multiply 10 --for 7d", "launch", "override clear --all", "all overrides", "cleared")
-			if keys := rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{"shop:{audit}:log"}) {
+			ran(t, exitOK, "override set user=zoe --allow --for 1h --reason test --namespace shop --yes --redis "+e.URL, "user=zoe: set")
+			ran(t, exitFindings, "override list"+at, `guards ignore the override of user=zoe: unknown identity "user"`)
+			ran(t, exitOK, "override list --namespace shop --redis "+e.URL, "user=zoe")
+			ran(t, exitOK, "override clear 203.0.113.0/24 --reason over --by nora --yes"+at, "ip=203.0.113.0/24: cleared; now no override")
+			ran(t, exitOK, "override clear ip=203.0.113.0/24 --reason over --by nora --yes"+at, "there was no override")
+			ran(t, exitOK, "override clear key=ab12 --reason over --by nora --yes"+at, "key=ab12: cleared; now no override")
+			ran(t, exitOK, "override clear user=zoe --reason over --namespace shop --yes --redis "+e.URL, "user=zoe: cleared; now no override")
+			ran(t, exitOK, "history"+at, "nora", "override set --multiply 10 --for 7d", "launch", "override clear", "cleared")
+			if keys := rdb.Keys(t.Context(), "*").Val(); !slices.Equal(keys, []string{"shop:{history}:changes"}) {
 				t.Errorf("keys: %q", keys)
 			}
 		})
@@ -286,12 +290,12 @@ func TestOperator_subjectsAreFoldedLikeRequests(t *testing.T) {
 			}
 			defer g.Close()
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=ada@example.com"}}, 3)
-			ran(t, exitcode.OK, "inspect user=Ada@Example.com"+at, "user=Ada@Example.com is user=ada@example.com for the guard", "3 of 10 in 1 min")
-			ran(t, exitcode.OK, "override set user=ADA@example.com --multiply 2 --for 1h --reason x --yes"+at, "user=ada@example.com: set")
-			ran(t, exitcode.OK, "inspect user=ada@example.com"+at, "3 of 20 in 1 min")
-			ran(t, exitcode.OK, "override clear user=Ada@example.com --reason x --yes"+at, "user=ada@example.com: cleared")
-			ran(t, exitcode.OK, "reset user=ADA@EXAMPLE.COM --reason x --yes"+at, "user=ada@example.com: reset")
-			ran(t, exitcode.OK, "inspect user=ada@example.com"+at, "0 of 10 in 1 min")
+			ran(t, exitOK, "inspect user=Ada@Example.com"+at, "user=Ada@Example.com is user=ada@example.com for the guard", "3 of 10 in 1 min")
+			ran(t, exitOK, "override set user=ADA@example.com --multiply 2 --for 1h --reason x --yes"+at, "user=ada@example.com: set")
+			ran(t, exitOK, "inspect user=ada@example.com"+at, "3 of 20 in 1 min")
+			ran(t, exitOK, "override clear user=Ada@example.com --reason x --yes"+at, "user=ada@example.com: cleared")
+			ran(t, exitOK, "reset user=ADA@EXAMPLE.COM --reason x --yes"+at, "user=ada@example.com: reset")
+			ran(t, exitOK, "inspect user=ada@example.com"+at, "0 of 10 in 1 min")
 		})
 	}
 }
@@ -303,16 +307,16 @@ func TestOperator_resetsTheLimitsOfASubject(t *testing.T) {
 			rdb := e.Client(t)
 			decide(t, shop(t, rdb), guard.Request{Endpoint: "chat", Subjects: []string{"tenant=a", "key=b", "ip=203.0.113.9"}}, 3)
 			at := " --policy " + shopPolicy + " --redis " + e.URL
-			ran(t, exitcode.OK, "inspect tenant=a+key=b"+at, "member", "3 of 500 in 1 h")
-			ran(t, exitcode.OK, "inspect tenant=a"+at, "team", "3 of 5000 in 1 h", "year", "3 of 90000 every year, UTC")
-			ran(t, exitcode.OK, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
-			ran(t, exitcode.OK, "reset tenant=a+key=b --reason x --yes"+at, "tenant=a+key=b: reset; now nothing")
-			ran(t, exitcode.OK, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
-			ran(t, exitcode.OK, "reset key=b --reason x --yes"+at, "key=b: reset; now nothing")
-			ran(t, exitcode.OK, "inspect tenant=a"+at, "3 of 5000 in 1 h")
-			ran(t, exitcode.OK, "inspect --global"+at, "3 of 1000 in 1 min")
-			ran(t, exitcode.OK, "reset tenant=a --limit chat/year --reason x --yes"+at, "tenant=a: reset; now chat/team 3 used in 1 h")
-			ran(t, exitcode.OK, "inspect tenant=a"+at, "3 of 5000 in 1 h", "0 of 90000 every year, UTC")
+			ran(t, exitOK, "inspect tenant=a+key=b"+at, "member", "3 of 500 in 1 h")
+			ran(t, exitOK, "inspect tenant=a"+at, "team", "3 of 5000 in 1 h", "year", "3 of 90000 every year, UTC")
+			ran(t, exitOK, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
+			ran(t, exitOK, "reset tenant=a+key=b --reason x --yes"+at, "tenant=a+key=b: reset; now nothing")
+			ran(t, exitOK, "inspect key=b"+at, "3 of 10 in 1 min", "0.06 of 5")
+			ran(t, exitOK, "reset key=b --reason x --yes"+at, "key=b: reset; now nothing")
+			ran(t, exitOK, "inspect tenant=a"+at, "3 of 5000 in 1 h")
+			ran(t, exitOK, "inspect all"+at, "3 of 1000 in 1 min")
+			ran(t, exitOK, "reset tenant=a --limit chat/year --reason x --yes"+at, "tenant=a: reset; now chat/team 3 used in 1 h")
+			ran(t, exitOK, "inspect tenant=a"+at, "3 of 5000 in 1 h", "0 of 90000 every year, UTC")
 		})
 	}
 }
@@ -324,19 +328,19 @@ func TestOperator_changesNothingWithoutARecord(t *testing.T) {
 			rdb := e.Client(t)
 			g := shop(t, rdb)
 			visit(t, rdb, g)
-			if err := rdb.Set(t.Context(), "shop:{audit}:log", "in the way", 0).Err(); err != nil {
+			if err := rdb.Set(t.Context(), "shop:{history}:changes", "in the way", 0).Err(); err != nil {
 				t.Fatal(err)
 			}
 			at := " --reason x --yes --policy " + shopPolicy + " --redis " + e.URL
-			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12", "override set key=ab12 --allow --for 1h", "override clear --all"} {
-				ran(t, exitcode.Error, command+at, "nothing was changed")
+			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12", "override set key=ab12 --allow --for 1h", "override clear key=ab12"} {
+				ran(t, exitError, command+at, "nothing was changed")
 			}
 			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
 				t.Errorf("%+v", d)
 			}
 		})
 	}
-	ran(t, exitcode.Error, "unblock key=ab12 --reason x --yes --namespace shop --redis embedded", "the embedded engine keeps no records")
+	ran(t, exitError, "unblock key=ab12 --reason x --yes --namespace shop --redis embedded", "the embedded engine keeps no records")
 }
 
 func TestTop_addsUpTheGuardsReports(t *testing.T) {
@@ -344,18 +348,39 @@ func TestTop_addsUpTheGuardsReports(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			rdb := e.Client(t)
 			at := " --policy " + shopPolicy + " --redis " + e.URL
-			ran(t, exitcode.OK, "top --once"+at, "no guard of namespace shop reports")
+			ran(t, exitOK, "top --once"+at, "no guard of namespace shop reports")
 			r, err := report.New(rdb, report.Options{Namespace: "shop", Every: time.Hour, OnError: func(err error) { t.Error(err) }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			visit(t, rdb, shop(t, rdb, r.Hooks()))
 			r.Close()
-			ran(t, exitcode.OK, "top --once"+at, "shop  1 process,", "REFUSED MOST", "ip=203.0.113.7", "key=ab12", "REFUSING LIMITS", "chat minute", "attempts", "##########")
-			ran(t, exitcode.OK, "top --once --json"+at, `"requests": 16`, `"refused": 2`, `"name": "chat minute"`)
+			ran(t, exitOK, "top --once"+at, "shop  1 process,", "REFUSED MOST", "ip=203.0.113.7", "key=ab12", "REFUSING LIMITS", "chat minute", "attempts", "##########")
+			ran(t, exitOK, "top --once --json"+at, `"requests": 16`, `"refused": 2`, `"name": "chat minute"`)
 		})
 	}
-	ran(t, exitcode.Error, "top --every 1ms --redis embedded", "--every must be at least 100ms")
+}
+
+// A table shows names as they cannot harm a terminal, bounds that may be too high, and what it left out.
+func TestTop_table(t *testing.T) {
+	in := report.Interval{
+		Format: 1, Merged: 3, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Seconds: 5, Requests: 1000, Refused: 250,
+		Subjects: []report.Count{{Name: "key=z", N: 200}, {Name: "key=a\x1b[2J", N: 50, Over: 3}},
+		Limits:   []report.Count{{Name: "chat minute", N: 250}}, Unreadable: []string{"shop:{report}:x\x1b"},
+	}
+	want := []string{
+		"shop  3 processes, 03:04:00 to 03:04:05 UTC", "200.0 requests/s   50.0 refused/s (25.0 %)   0 failed",
+		"", "REFUSED MOST                            REFUSALS  PER SEC", "key=z                                        200     40.0 ################", "and 1 more",
+		"", "REFUSING LIMITS                         REFUSALS  PER SEC", "chat minute                                  250     50.0 ####################",
+		`key "shop:{report}:x\x1b" holds no report of format 1; delete it, or upgrade rlfunc`,
+	}
+	if diff := cmp.Diff(want, topLines(in, "shop", 1, terminal.Style{ASCII: true})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	const second = `"key=a\x1b[2J"                         ~      50     10.0 ####`
+	if got := topLines(in, "shop", 2, terminal.Style{ASCII: true})[5]; got != second {
+		t.Errorf("got  %s\nwant %s", got, second)
+	}
 }
 
 // An operator may run its commands and a service may report, and neither may do more.
@@ -384,15 +409,18 @@ func TestACL_operatorOfAGuard(t *testing.T) {
 			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1)
 			r.Close()
 			at := " --policy " + shopPolicy + " --redis " + as(t, e, admin, operator)
-			ran(t, exitcode.Findings, "inspect key=ab12"+at, "blocked by tier 1")
-			ran(t, exitcode.OK, "inspect --global"+at)
-			ran(t, exitcode.OK, "top --once"+at, "key=ab12")
-			ran(t, exitcode.OK, "unblock key=ab12 --pardon --reason x --yes"+at, "unblocked")
-			ran(t, exitcode.OK, "block key=ab12 --for 1m --reason x --yes"+at, "blocked")
-			ran(t, exitcode.OK, "reset ip=203.0.113.7 --reason x --yes"+at, "reset")
-			ran(t, exitcode.OK, "audit"+at, "reset")
+			ran(t, exitFindings, "inspect key=ab12"+at, "blocked by tier 1")
+			ran(t, exitOK, "inspect all"+at)
+			ran(t, exitOK, "top --once"+at, "key=ab12")
+			ran(t, exitOK, "unblock key=ab12 --pardon --reason x --yes"+at, "unblocked")
+			ran(t, exitOK, "block key=ab12 --for 1m --reason x --yes"+at, "blocked")
+			ran(t, exitOK, "reset ip=203.0.113.7 --reason x --yes"+at, "reset")
+			rlfuncIn(t, ".", "deploy", "--redis", e.URL)
+			if said := ran(t, exitOK, "history"+at, "reset", "deploy "); strings.Contains(said, "warning") {
+				t.Errorf("history warns:\n%s", said)
+			}
 			elsewhere := strings.Replace(at, shopPolicy, "testdata/operate/other.yaml", 1)
-			ran(t, exitcode.Error, "inspect key=ab12"+elsewhere)
+			ran(t, exitError, "inspect key=ab12"+elsewhere)
 		})
 	}
 }

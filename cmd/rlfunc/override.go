@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,17 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/overrides"
 	"github.com/rlfunc/rlfunc/internal/terminal"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 func (a *app) overrideCommand() *cobra.Command {
@@ -39,22 +37,26 @@ type effect struct {
 
 // check finds flags that do not go together.
 func (e *effect) check(cmd *cobra.Command) error {
-	given := 0
+	var given []string
 	for _, name := range []string{"allow", "deny", "multiply", "add"} {
 		if cmd.Flags().Changed(name) {
-			given++
+			given = append(given, "--"+name)
 		}
 	}
 	adds := cmd.Flags().Changed("add")
 	switch {
-	case e.span < 0 || e.span == 0 && (!adds || cmd.Flags().Changed("for")):
-		return usage.Errorf("--for must be a positive duration, for example 7d")
-	case given != 1 || !e.allow && !e.deny && !adds && !cmd.Flags().Changed("multiply"):
-		return usage.Errorf("needs one of --allow, --deny, --multiply N and --add AMOUNT")
+	case len(given) > 1:
+		return usageErrorf("%s exclude each other: give one of them", strings.Join(given, " and "))
+	case len(given) == 0 || !e.allow && !e.deny && !adds && !cmd.Flags().Changed("multiply"):
+		return usageErrorf("needs one of --allow, --deny, --multiply N and --add AMOUNT")
+	case !adds && !cmd.Flags().Changed("for"):
+		return usageErrorf("--for is missing: say how long the override lasts, for example --for 7d")
+	case e.span < 0 || e.span == 0 && cmd.Flags().Changed("for"):
+		return usageErrorf("--for must be a positive duration, for example 7d")
 	case adds != (e.budget != ""):
-		return usage.Errorf("--add AMOUNT and --budget NAME must be given together")
-	case cmd.Flags().Changed("multiply") && (e.multiply < 1 || e.multiply > wire.MaxFactor):
-		return usage.Errorf("--multiply must be 1 to 1000000, got %d", e.multiply)
+		return usageErrorf("--add AMOUNT and --budget NAME must be given together")
+	case cmd.Flags().Changed("multiply") && (e.multiply < 1 || e.multiply > agreed.MaxFactor):
+		return usageErrorf("--multiply must be 1 to 1000000, got %d", e.multiply)
 	}
 	return nil
 }
@@ -76,20 +78,35 @@ func (e *effect) resolve(s *service.Service, text string, c *change) (subject st
 		words, question = fmt.Sprintf("--multiply %d", e.multiply), fmt.Sprintf("Give %%s %d times each limit", e.multiply)
 	}
 	c.command, c.question = "override set "+words+" --for "+policy.FormatDuration(e.span), question+" for "+inspect.Words(e.span)+"?"
-	subject, err = s.OverrideSubject(text, policy.Override{Allow: e.allow, Deny: e.deny, Multiply: e.multiply})
-	return subject, p, err
+	if subject, err = s.OverrideSubject(text); err != nil || s.File == "" {
+		return subject, p, err
+	}
+	if err := s.CheckOverride(subject, policy.Override{Allow: e.allow, Deny: e.deny, Multiply: e.multiply}); err != nil {
+		return "", p, fmt.Errorf("override of %s: %w", subject, err)
+	}
+	return subject, p, nil
 }
 
 // resolveTopUp is resolve for --add. A top-up of a budget with periods ends with the current one unless --for says when.
 func (e *effect) resolveTopUp(s *service.Service, text string, c *change) (string, override.SetParams, error) {
 	p := override.SetParams{Effect: override.SetEffectAdd, Duration: e.span, Budget: e.budget}
-	subject, b, err := s.TopUpSubject(text, e.budget)
+	if s.File == "" {
+		return "", p, errors.New("--add needs the policy, which has the budget's unit and period: give --policy FILE")
+	}
+	subject := text
+	if text != policy.ByAll {
+		var err error
+		if subject, err = s.Subject(text); err != nil {
+			return "", p, err
+		}
+	}
+	b, err := s.BudgetOf(subject, e.budget)
 	if err != nil {
-		return "", p, err
+		return "", p, fmt.Errorf("override of %s: %w", subject, err)
 	}
 	amount, err := b.ParseAmount(e.add)
 	if err != nil {
-		return "", p, usage.Errorf("--add %w", err)
+		return "", p, usageErrorf("--add %w", err)
 	}
 	t := policy.TopUp{Subject: subject, Budget: b.Name, Unit: b.Unit, Amount: amount}
 	if err := s.CheckTopUp(t); err != nil {
@@ -103,11 +120,11 @@ func (e *effect) resolveTopUp(s *service.Service, text string, c *change) (strin
 	} else {
 		periods, err := b.Calendar()
 		if periods == nil || err != nil {
-			return "", p, usage.Errorf("--for must say how long: budget %s has a window that slides, and no period that ends", b.Name)
+			return "", p, usageErrorf("--for must say how long: budget %s has a window that slides, and no period that ends", b.Name)
 		}
 		period := periods.Around(time.Now())
 		p.Duration, p.Next = period.Next.Sub(period.Start), period.Next
-		until = "until " + output.Time(p.Next) + ", when the " + string(b.Every) + " of the budget ends"
+		until = "until " + timeText(p.Next) + ", when the " + string(b.Every) + " of the budget ends"
 	}
 	c.question = "Add " + strings.TrimPrefix(t.String(), "add ") + " of %s " + until + ", in place of an earlier top-up of it?"
 	return subject, p, nil
@@ -150,7 +167,7 @@ override.
 				if err != nil {
 					return "", err
 				}
-				p.Subject, p.Target, p.By, p.Reason = wire.OverridesSubject, subject, c.by, c.reason
+				p.Subject, p.Target, p.By, p.Reason = agreed.OverridesSubject, subject, c.by, c.reason
 				r, err := client.Set(ctx, p)
 				switch {
 				case err != nil:
@@ -168,77 +185,45 @@ override.
 	cmd.Flags().Int64Var(&e.multiply, "multiply", 0, "`FACTOR` of each limit and budget, 1 to 1000000")
 	cmd.Flags().StringVar(&e.add, "add", "", "`AMOUNT` more of a budget, such as 500 or 0.25")
 	cmd.Flags().StringVar(&e.budget, "budget", "", topUpUsage)
-	duration.Flag(cmd, &e.span, "for", forUsage)
+	durationFlag(cmd, &e.span, "for", forUsage)
 	return a.withChange(cmd, &c)
 }
-
-// allOverrides stands for all subjects in the records.
-const allOverrides = "all overrides"
 
 func (a *app) overrideClearCommand() *cobra.Command {
 	c := change{state: overrideOf}
-	all, budget := false, ""
+	budget := ""
 	cmd := &cobra.Command{
 		Use:   "clear SUBJECT --reason TEXT",
-		Short: "Clear the overrides of a subject, or all overrides",
+		Short: "Clear the overrides of a subject",
 		Long: `Clears what ` + "`rlfunc override set`" + ` set for a subject: its override and its top-ups of budgets, or with --budget only the top-up of one.
-With --all it clears those of every subject. Overrides of the policy's file stay and apply again. Guards see the change after at most
-guard.Options.CacheTTL, 10 s by default.
+Overrides of the policy's file stay and apply again. Guards see the change after at most guard.Options.CacheTTL, 10 s by default.
 
 ` + changeHelp,
 		Example: `  rlfunc override clear key=ab12 --reason 'launch is over' --policy policy.yaml --redis redis://127.0.0.1:6379
-  rlfunc override clear --all --reason 'wrong list' --policy policy.yaml --redis redis://127.0.0.1:6379`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if all && len(args) == 0 && budget == "" {
-				return nil
-			} else if all && len(args) == 0 {
-				return usage.Errorf("--budget needs the SUBJECT whose top-up it is, and cannot be combined with --all")
-			} else if all {
-				return usage.Errorf("takes SUBJECT or --all, not both, got %s", strings.Join(args, " "))
-			}
-			return oneSubject(cmd, args)
-		},
+  rlfunc override clear org=acme --budget org_month --reason 'invoice unpaid' --policy policy.yaml --redis redis://127.0.0.1:6379`,
+		Args: oneSubject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := allOverrides
-			c.command, c.question = "override clear --all", "Clear %s of the namespace?"
-			c.resolve = func(_ *service.Service, text string) (string, error) { return text, nil }
-			if !all {
-				text = args[0]
-				c.command, c.question = "override clear", "Clear the overrides of %s?"
-				if budget != "" {
-					c.command, c.question = "override clear --budget "+budget, "Clear the top-up of budget "+strings.ReplaceAll(budget, "%", "%%")+" of %s?"
-				}
-				c.resolve = (*service.Service).StoredOverrideSubject
+			c.command, c.question = "override clear", "Clear the overrides of %s?"
+			if budget != "" {
+				c.command, c.question = "override clear --budget "+budget, "Clear the top-up of budget "+strings.ReplaceAll(budget, "%", "%%")+" of %s?"
 			}
+			c.resolve = (*service.Service).OverrideSubject
 			c.apply = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
-				return clearOverrides(ctx, rdb, p, subject, budget, all)
+				client, err := override.New(rdb, fcall.Options{Namespace: p.Namespace})
+				if err != nil {
+					return "", err
+				}
+				r, err := client.Clear(ctx, override.ClearParams{Subject: agreed.OverridesSubject, Target: subject, Budget: budget})
+				if err != nil || !r.Existed {
+					return "there was no override", err
+				}
+				return "cleared", nil
 			}
-			return a.change(cmd.Context(), text, &c)
+			return a.change(cmd.Context(), args[0], &c)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all overrides of the namespace")
 	cmd.Flags().StringVar(&budget, "budget", "", topUpUsage)
 	return a.withChange(cmd, &c)
-}
-
-// clearOverrides clears the overrides of a subject, of one budget unless it is "", or those of all.
-func clearOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject, budget string, all bool) (string, error) {
-	client, err := override.New(rdb, fcall.Options{Namespace: p.Namespace})
-	if err != nil {
-		return "", err
-	}
-	var r override.ClearAllResult
-	if all {
-		r, err = client.ClearAll(ctx, override.ClearAllParams{Subject: wire.OverridesSubject})
-	} else {
-		var one override.ClearResult
-		one, err = client.Clear(ctx, override.ClearParams{Subject: wire.OverridesSubject, Target: subject, Budget: budget})
-		r.Existed = one.Existed
-	}
-	if err != nil || !r.Existed {
-		return "there was no override", err
-	}
-	return "cleared", nil
 }
 
 func (a *app) overrideListCommand() *cobra.Command {
@@ -248,7 +233,7 @@ func (a *app) overrideListCommand() *cobra.Command {
 		Long: `Lists the overrides that ` + "`rlfunc override set`" + ` set: subject, effect, time left, operator and reason. It does not list overrides of the
 policy's file. With a policy, overrides that guards ignore are findings, with exit code 2.`,
 		Example: "  rlfunc override list --policy policy.yaml --redis redis://127.0.0.1:6379",
-		Args:    usage.None,
+		Args:    noArguments,
 		RunE:    a.onService(a.listOverrides),
 	}
 	return a.withPolicy(cmd)
@@ -282,7 +267,7 @@ func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *conne
 	if s.File != "" {
 		overrides.Of(s.Policy, found, func(row *override.ListOverridesResult, err error) { findings[row] = err.Error() })
 	}
-	all := []listedOverride{}
+	all, rows := []listedOverride{}, [][]string(nil)
 	for i := range found {
 		o := &found[i]
 		row := listedOverride{
@@ -293,29 +278,20 @@ func (a *app) listOverrides(ctx context.Context, s *service.Service, conn *conne
 			row.Amount = overrides.TopUp(o).AmountText()
 		}
 		all = append(all, row)
+		rows = append(rows, []string{terminal.Visible(o.Subject), effectOf(o), inspect.Words(o.Left), timeText(o.Ends), terminal.Visible(o.By), terminal.Visible(o.Reason)})
 	}
-	return reporting(len(findings) > 0, a.print(map[string]any{"namespace": s.Namespace, "overrides": all}, func() error {
-		return a.printOverrides(s.Namespace, found, all)
-	}))
-}
-
-func (a *app) printOverrides(namespace string, found []override.ListOverridesResult, all []listedOverride) error {
 	if len(all) == 0 {
-		a.note("namespace %s has no overrides", namespace)
+		a.note("namespace %s has no overrides", s.Namespace)
 	}
-	var rows [][]string
-	for i, o := range all {
-		rows = append(rows, []string{terminal.Visible(o.Subject), effectOf(&found[i]), inspect.Words(found[i].Left), output.Time(o.Ends), terminal.Visible(o.By), terminal.Visible(o.Reason)})
-	}
-	if err := a.table([]string{"subject", "effect", "left", "ends", "by", "reason"}, rows); err != nil {
-		return err
-	}
+	err = a.print(map[string]any{"namespace": s.Namespace, "overrides": all}, func() error {
+		return a.table([]string{"subject", "effect", "left", "ends", "by", "reason"}, rows)
+	})
 	for _, o := range all {
 		if o.Finding != "" {
 			a.warnf("guards ignore the override of %s: %s", terminal.Visible(o.Subject), o.Finding)
 		}
 	}
-	return nil
+	return reporting(len(findings) > 0, err)
 }
 
 func readOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy) ([]override.ListOverridesResult, error) {
@@ -323,18 +299,15 @@ func readOverrides(ctx context.Context, rdb fcall.Caller, p *policy.Policy) ([]o
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.List(ctx, override.ListParams{Subject: wire.OverridesSubject})
+	r, err := client.List(ctx, override.ListParams{Subject: agreed.OverridesSubject})
 	return r.Overrides, err
 }
 
-// overrideOf describes the overrides of a subject, or counts all overrides.
+// overrideOf describes the overrides of a subject.
 func overrideOf(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
 	all, err := readOverrides(ctx, rdb, p)
 	if err != nil {
 		return "", err
-	}
-	if subject == allOverrides {
-		return fmt.Sprintf("%d set at run time", len(all)), nil
 	}
 	var held []string
 	for _, o := range all {

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
+	"github.com/spf13/cobra"
 )
 
 // A page that shows a fault of a function, and what `rlfunc vet --run` prints about it, shows what it prints.
@@ -30,24 +29,30 @@ func TestPages_faultIsFound(t *testing.T) {
 			continue
 		}
 		dir := t.TempDir()
-		if err := os.CopyFS(dir+"/functions", os.DirFS("../../examples/templates/functions")); err != nil {
-			t.Fatal(err)
-		}
+		rlfuncIn(t, dir, "init", "--module", "example.com/limits")
 		if err := os.WriteFile(dir+"/functions/quota/"+block[2]+".lua", []byte(block[1]), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(dir+"/rlfunc.yaml", nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
 		code, out, errOut := runOutside(t, "-C", dir, "vet", "--run")
-		if code != exitcode.Findings || !strings.Contains(out, block[3]) {
+		if code != exitFindings || !strings.Contains(out, block[3]) {
 			t.Errorf("%s: exit code %d: %s\n%s", page, code, errOut, cmp.Diff(block[3], out))
 		}
 	}
 }
 
-// Every rlfunc command in the documentation has the flags that it is shown with.
+// Every rlfunc command in the documentation, and in the examples of the help, has the flags that it is shown with.
 func TestPages_flagsExist(t *testing.T) {
+	texts := map[string]string{}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if texts[cmd.CommandPath()+" --help"] = cmd.Example; cmd.Example == "" && cmd.Runnable() && !cmd.HasSubCommands() {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(new(app).root())
 	line, flag := regexp.MustCompile("\\brlfunc ([a-z][^`|;&#(\n]*)"), regexp.MustCompile(`(?:^| )--([a-z][a-z-]*)`)
 	checked := 0
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/reference/*.md", "examples/*/README.md", "deploy/*.yml", "deploy/serve/*"} {
@@ -60,13 +65,16 @@ func TestPages_flagsExist(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range line.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
-				cmd, _, _ := new(app).root().Find(strings.Fields(m[1])) // prose has none
-				for _, f := range flag.FindAllStringSubmatch(m[1], -1) {
-					checked++
-					if cmd.Flag(f[1]) == nil {
-						t.Errorf("%s: %s has no flag --%s: rlfunc %s", file, cmd.CommandPath(), f[1], m[1])
-					}
+			texts[file] = string(text)
+		}
+	}
+	for file, text := range texts {
+		for _, m := range line.FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
+			cmd, _, _ := new(app).root().Find(strings.Fields(m[1])) // prose has none
+			for _, f := range flag.FindAllStringSubmatch(m[1], -1) {
+				checked++
+				if cmd.Flag(f[1]) == nil {
+					t.Errorf("%s: %s has no flag --%s: rlfunc %s", file, cmd.CommandPath(), f[1], m[1])
 				}
 			}
 		}

@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
+	"github.com/rlfunc/rlfunc/internal/terminal"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -28,17 +26,17 @@ func (a *app) planCommand() *cobra.Command {
   same       the node has the same bytes
   newer      the node has a higher version, which a deploy keeps
   drifted    the node has the same version with other bytes
+  foreign    another library has the name
   conflict   another library has a function of the same name
-  too_old    the node, or a replica of it, is older than the library's @requires
   follow     the node is a replica, and gets the library from its primary
 
 As ` + "`rlfunc breaking`" + ` does, it compares the source with what it would replace. "Breaking changes" lists
-what would break running clients or their state, so a deploy refuses it. "Contract changes" lists what
-needs work when you next generate clients.
+what would break running clients or their state, so a deploy refuses it, and which connected clients
+say that they use it. "Contract changes" lists what needs work when you next generate clients.
 
-The exit code is 0 if there is nothing to do, 2 if there is, 3 if something would break, and 1 if a
-node cannot be deployed to. --out saves the plan; ` + "`rlfunc deploy --plan`" + ` then rejects it if the
-servers have changed in between.`,
+The exit code is 0 if every node, replicas too, holds every library byte for byte, 2 if not, 3 if a
+deploy would break something, and 1 if a node cannot be deployed to. --out saves the plan;
+` + "`rlfunc deploy --plan`" + ` then rejects it if the servers have changed in between.`,
 		Example:           "  rlfunc plan --redis redis://127.0.0.1:6379\n  rlfunc plan --redis redis+cluster://10.0.0.1,10.0.0.2 --out plan.json",
 		ValidArgsFunction: a.libraryNames,
 		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
@@ -46,7 +44,7 @@ servers have changed in between.`,
 		}),
 	}
 	cmd.Flags().StringVar(&file, "out", "", "`FILE` for the plan")
-	return a.withTarget(a.withChannel(cmd))
+	return a.withTarget(cmd)
 }
 
 func (a *app) plan(ctx context.Context, target *connection.Target, names []string, file string) error {
@@ -63,65 +61,66 @@ func (a *app) plan(ctx context.Context, target *connection.Target, names []strin
 		return err
 	}
 	if file != "" {
-		if err := savePlan(file, plan); err != nil {
+		text, err := marshalJSON(plan)
+		if err == nil {
+			err = os.WriteFile(file, text, 0o600)
+		}
+		if err != nil {
 			return fmt.Errorf("save the plan: %w", err)
 		}
 		a.note("saved the plan in %s", file)
 	}
-	if err := a.printPlan(plan, change, target.Name); err != nil {
+	if err := a.printPlan(a.out, a.json, plan, change); err != nil {
 		return err
+	}
+	if !a.json {
+		fmt.Fprintf(a.out, "\nPlan for %s: %s.\n", target.Name, plan.Summary())
 	}
 	if change.breaks() {
-		return exitcode.Breaking
+		return exitBreaking
 	}
-	return reporting(plan.Changes() || plan.Blocked(), nodeProblems(plan.Nodes, loader.NodeSteps.Blocking))
+	return reporting(!plan.Same(), nodeProblems(plan.Nodes, loader.NodeSteps.Blocking))
 }
 
-// savePlan writes the file in full or not at all.
-func savePlan(file string, plan *loader.Plan) error {
-	text, err := output.Marshal(plan)
-	if err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".rlfunc-plan-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), file)
-}
-
-func (a *app) printPlan(plan *loader.Plan, change *contractChange, name string) error {
-	if a.json {
+// printPlan prints a plan with what it changes for clients, as text or as data in JSON.
+func (a *app) printPlan(w io.Writer, asJSON bool, plan *loader.Plan, change *contractChange) error {
+	if asJSON {
 		return a.printJSON(struct {
 			*loader.Plan
 			*contractChange
 		}{plan, change})
 	}
-	if err := a.planTable(a.out, plan); err != nil {
+	if err := a.planTable(w, plan); err != nil {
 		return err
 	}
 	a.warnPlan(plan)
-	if err := a.printChange(a.out, change); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(a.out, "\nPlan for %s: %s.\n", name, plan.Summary())
-	return err
+	return a.printChange(w, change)
 }
 
-// planTable prints a plan's steps.
+// planTable prints a plan's steps. A node that cannot be used is one row.
 func (a *app) planTable(w io.Writer, plan *loader.Plan) error {
 	var rows [][]string
 	for _, node := range plan.Nodes {
-		for _, step := range node.Steps {
-			rows = append(rows, []string{node.Addr, string(node.Role), node.Server.String(), step.Library, step.String(), step.Reason})
+		steps := node.Steps
+		row := func(library string, step loader.Step) []string {
+			why := ""
+			if step.Problem != nil {
+				why = step.Problem.Text
+			}
+			return []string{node.Addr, string(node.Role), node.Server.String(), library, step.String(), why}
+		}
+		usable := func(s loader.Step) bool { return s.State != loader.Unusable }
+		if len(steps) > 1 && !slices.ContainsFunc(steps, usable) {
+			all := steps[0]
+			all.To = ""
+			rows = append(rows, row(fmt.Sprintf("all %d", len(steps)), all))
+			continue
+		}
+		for _, step := range steps {
+			rows = append(rows, row(step.Library, step))
 		}
 	}
-	return output.Table(w, []string{"node", "role", "server", "library", "action", ""}, rows, paintStates(a.color.StyleOf(w), 4))
+	return printTable(w, []string{"node", "role", "server", "library", "action", ""}, rows, paintStates(terminal.StyleOf(w), 4))
 }
 
 func (a *app) warnPlan(plan *loader.Plan) {

@@ -51,7 +51,6 @@ guard.Options.CacheTTL, a few seconds, so it can take that long until every proc
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: chat/minute for limit minute of endpoint chat, minute for a limit of every endpoint, or cost for the budgets; may be repeated (default all)")
-	complete(cmd, "limit", a.ofService((*service.Service).LimitNames))
 	return a.withChange(cmd, &c)
 }
 
@@ -68,11 +67,7 @@ func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subjec
 	}
 	existed := false
 	for some := range slices.Chunk(rows, 16) {
-		pack, err := ratelimit.PackLimit(some...)
-		if err != nil {
-			return "", err
-		}
-		r, err := limits.CheckReset(ctx, ratelimit.CheckResetParams{Subject: subject, Limits: pack})
+		r, err := limits.Reset(ctx, ratelimit.ResetParams{Subject: subject, Limits: ratelimit.PackLimit(some...)})
 		if err != nil {
 			return "", err
 		}

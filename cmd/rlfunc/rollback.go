@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/output"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
 	"github.com/rlfunc/rlfunc/codegen/runtime"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -42,14 +40,7 @@ restore the bad release. --to names a recorded release, lower or higher, even a 
 		Example: `  rlfunc rollback ratelimit --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit_v1 --to 1.0.0 --yes --redis redis://127.0.0.1:6379
   rlfunc rollback ratelimit --from ../checkout-of-1.0.0 --yes --redis redis://127.0.0.1:6379`,
-		Args:              usage.One("LIBRARY", "ratelimit or ratelimit_v1"),
-		ValidArgsFunction: first(a.ofTarget(a.serverLibraries)),
-		PreRunE: func(*cobra.Command, []string) error {
-			if f.to != "" && f.from != "" {
-				return usage.Errorf("takes --to or --from, not both")
-			}
-			return nil
-		},
+		Args: oneArgument("LIBRARY", "ratelimit or ratelimit_v1"),
 		RunE: a.onTarget(func(ctx context.Context, target *connection.Target, args []string) error {
 			return a.rollback(ctx, target, args[0], f)
 		}),
@@ -59,25 +50,27 @@ restore the bad release. --to names a recorded release, lower or higher, even a 
 	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
 	cmd.Flags().BoolVar(&f.apply.Partial, "partial", false, partialUsage)
 	cmd.Flags().BoolVar(&f.apply.ReplaceDrifted, "replace-drifted", false, replaceDriftedUsage)
-	complete(cmd, "to", a.ofTarget(a.recordedVersions))
-	return a.withTarget(a.withChannel(a.withLock(cmd, &f.apply.Lock)))
+	return a.withTarget(withBy(cmd, &f.apply.By))
 }
 
 func (a *app) rollback(ctx context.Context, target *connection.Target, name string, f rollbackFlags) (err error) {
+	if f.to != "" && f.from != "" {
+		return usageErrorf("takes --to or --from, not both")
+	}
 	o := loader.RollbackOptions{To: f.to}
 	if f.from != "" {
 		if o.From, err = a.libraryFrom(f.from, name); err != nil {
 			return err
 		}
 		name = o.From.ServerName
-	} else if name, err = a.serverName(ctx, target, name); err != nil {
+	} else if name, err = serverName(ctx, target, name); err != nil {
 		return err
 	}
 	plan, err := target.PlanRollback(ctx, name, o)
 	if err != nil {
 		return err
 	}
-	if !plan.Changes() && !plan.Blocked() {
+	if !plan.Changes() && plan.Err() == nil {
 		a.note("%s is at %s on every node: nothing to do", name, plan.Libraries[0].Version)
 		return a.print(plan, func() error { return nil })
 	}
@@ -90,50 +83,13 @@ func (a *app) rollback(ctx context.Context, target *connection.Target, name stri
 	if err != nil {
 		a.warnf("not compared: %v", err) // a rollback is the way out, also of a library that cannot be read
 	}
-	if !f.yes && a.json {
-		if err := a.printPlan(plan, change, target.Name); err != nil {
-			return err
-		}
-	} else if err := a.showRollback(ctx, target, plan, change, name); err != nil {
+	if err := a.printPlan(a.err, a.json && !f.yes, plan, change); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, f.yes, fmt.Sprintf("Roll %s back to %s?", name, plan.Libraries[0].Version)); err != nil {
 		return err
 	}
 	return a.printResult(target.Apply(ctx, plan, f.apply))
-}
-
-// showRollback prints the plan of a rollback with what it breaks, and the records of the current release and the restored one.
-func (a *app) showRollback(ctx context.Context, target *connection.Target, plan *loader.Plan, change *contractChange, name string) error {
-	releases, err := target.Releases(ctx)
-	if err != nil {
-		return err
-	}
-	to := plan.Libraries[0]
-	from := map[string]bool{}
-	for _, node := range plan.Nodes {
-		for _, step := range node.Steps {
-			from[step.FromDigest] = step.Changes()
-		}
-	}
-	if err := a.planTable(a.err, plan); err != nil {
-		return err
-	}
-	a.warnPlan(plan)
-	if err := a.printChange(a.err, change); err != nil {
-		return err
-	}
-	for _, r := range releases {
-		if r.Library != name || r.Digest != to.Digest && !from[r.Digest] {
-			continue
-		}
-		what := "was found by a deploy"
-		if !r.Deployed.IsZero() {
-			what = fmt.Sprintf("was deployed on %s by %s", output.Time(r.Deployed), r.By)
-		}
-		a.note("%s %s %s", name, r.Version, what)
-	}
-	return nil
 }
 
 // libraryFrom returns a library of another checkout, by its plain name or its name on the server.
@@ -152,8 +108,8 @@ func (a *app) libraryFrom(dir, name string) (*fcall.Library, error) {
 	var names []string
 	for _, lib := range tree.Libraries {
 		found := runtime.Library(lib)
-		if found.Name == name || found.ServerName == name || a.inChannel(found.ServerName) == name {
-			return found.Channel(a.channel)
+		if found.Name == name || found.ServerName == name {
+			return found, nil
 		}
 		names = append(names, found.ServerName)
 	}

@@ -2,17 +2,10 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
-	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
 // root returns the command tree.
@@ -36,7 +29,7 @@ and powershell are alike. Outside a project, commands use the libraries that are
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Args:              cobra.ArbitraryArgs,
-		PersistentPreRunE: a.start,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applyTarget(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -44,32 +37,24 @@ and powershell are alike. Outside a project, commands use the libraries that are
 			return cmd.Help()
 		},
 	}
-	root.SetVersionTemplate("rlfunc {{.Version}}\n")
-	root.SetFlagErrorFunc(usage.Flag)
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.dir, "dir", "C", ".", "folder of the project, or one below it")
 	flags.BoolVar(&a.json, "json", false, "print data as JSON")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes, only data, warnings, questions and errors")
-	flags.Var(&a.color, "color", "when to color; auto colors terminals unless NO_COLOR is set")
-	flags.Var((*duration.Value)(&a.timeout), "timeout", "how long the command may run, such as 30s (default no limit)")
-	complete(root, "color", values(terminal.ColorModes...))
-	cobra.EnableCommandSorting = false // each group is in the order in which a new user needs it
+	cobra.EnableCommandSorting = false // groups and commands are in the order of their work
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"try", "Try it:", []*cobra.Command{a.demoCommand(), a.callCommand(), a.benchCommand()}},
+		{"write", "Write functions:", []*cobra.Command{a.initCommand(), a.generateCommand(), a.vetCommand(), a.breakingCommand()}},
+		{"deploy", "Deploy them:", []*cobra.Command{
+			a.planCommand(), a.deployCommand(), a.statusCommand(), a.rollbackCommand(), a.retireCommand(), a.historyCommand(), a.aclCommand(),
+		}},
 		{"protect", "Protect a service:", []*cobra.Command{a.policyCommand(), a.replayCommand(), a.serveCommand()}},
 		{"operate", "Operate it:", []*cobra.Command{
-			a.inspectCommand(), a.topCommand(), a.overrideCommand(), a.blockCommand(), a.unblockCommand(), a.resetCommand(), a.auditCommand(),
+			a.inspectCommand(), a.topCommand(), a.blockCommand(), a.unblockCommand(), a.overrideCommand(), a.resetCommand(),
 		}},
-		{"deploy", "Deploy libraries:", []*cobra.Command{
-			a.planCommand(), a.deployCommand(), a.verifyCommand(), a.statusCommand(), a.rollbackCommand(), a.historyCommand(), a.retireCommand(),
-			a.doctorCommand(), a.aclCommand(),
-		}},
-		{"author", "Write functions:", []*cobra.Command{
-			a.initCommand(), a.vetCommand(), a.generateCommand(), a.breakingCommand(), a.describeCommand(), a.bundleCommand(), a.configCommand(),
-		}},
+		{"try", "Try it:", []*cobra.Command{a.demoCommand(), a.callCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, cmd := range group.commands {
@@ -77,12 +62,63 @@ and powershell are alike. Outside a project, commands use the libraries that are
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(a.versionCommand(), &cobra.Command{
+	var codes strings.Builder
+	for _, row := range exitCodes {
+		fmt.Fprintf(&codes, "%5d  %s\n", row.code, row.meaning)
+	}
+	root.AddCommand(&cobra.Command{
 		Use:   "exit-codes",
 		Short: "What rlfunc exits with",
-		Long:  "Every command exits with one of these codes:\n\n" + exitcode.Text(),
+		Long:  "Every command exits with one of these codes:\n\n" + codes.String(),
 	})
+	wrap(root)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Example = "  rlfunc help deploy"
+		help.Args = func(_ *cobra.Command, args []string) error {
+			if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+				return unknownCommand(found, args[len(args)-max(len(rest), 1)])
+			}
+			return nil
+		}
+	}
 	return root
+}
+
+// helpWidth is the width of help texts in columns.
+const helpWidth = 100
+
+// wrap fills the paragraphs of the help of a command and those below it. Indented lines stay.
+func wrap(cmd *cobra.Command) {
+	var b strings.Builder
+	column := 0
+	for line := range strings.Lines(cmd.Long) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == ' ' {
+			if column > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(line + "\n")
+			column = 0
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			switch {
+			case column > 0 && column+1+len(word) > helpWidth:
+				b.WriteString("\n")
+				column = 0
+			case column > 0:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += len(word)
+		}
+	}
+	cmd.Long = strings.TrimSuffix(b.String(), "\n")
+	for _, below := range cmd.Commands() {
+		wrap(below)
+	}
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -91,7 +127,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		suggestion = "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage.Errorf("unknown command %q%s (see `%s --help`)", name, suggestion, cmd.CommandPath())
+	return usageErrorf("unknown command %q%s (see `%s --help`)", name, suggestion, cmd.CommandPath())
 }
 
 // group returns a command that has only subcommands.
@@ -104,30 +140,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	}}
 	cmd.AddCommand(commands...)
 	return cmd
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of rlfunc, and with --json those of Go and the built-in libraries",
-		Example: "  rlfunc version --json",
-		Args:    usage.None,
-		RunE: func(*cobra.Command, []string) error {
-			if !a.json {
-				_, err := fmt.Fprintln(a.out, "rlfunc", version())
-				return err
-			}
-			tree, err := project.BuiltIn(a.dir).Read()
-			if err != nil {
-				return err
-			}
-			libraries := map[string]string{}
-			for _, lib := range tree.Libraries {
-				libraries[lib.Spec.Name] = lib.Spec.Version
-			}
-			return a.printJSON(map[string]any{"version": version(), "go": runtime.Version(), "libraries": libraries})
-		},
-	}
 }
 
 // release is the version that .ci/release builds.

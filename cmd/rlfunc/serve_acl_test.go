@@ -18,7 +18,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	"github.com/rlfunc/rlfunc/serve"
 )
@@ -100,7 +99,7 @@ func TestServe_runsAsTheUserOfTheDocs(t *testing.T) {
 			t.Parallel()
 			admin := e.Client(t)
 			for words, line := range lines {
-				serveAs(t, e, admin, line, words == "service guard --announce")
+				serveAs(t, e, admin, line, words == "service guard")
 			}
 		})
 	}
@@ -111,7 +110,7 @@ func serveAs(t *testing.T, e engines.Engine, admin *redis.Client, line string, d
 	t.Helper()
 	web, api, log, stop := serving(t, as(t, e, admin, line))
 	awaitText(t, web+"/readyz", "not loaded")
-	if code, said := rlfunc("deploy", "--yes", "--redis", e.URL); code != exitcode.OK {
+	if code, said := rlfunc("deploy", "--yes", "--redis", e.URL); code != exitOK {
 		t.Fatal(said)
 	}
 	awaitText(t, web+"/readyz", "ok\n")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,25 +16,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 func TestServe_rejectsFlagsThatDoNotFit(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--drain -1s":                    "rlfunc serve: --drain-delay and --drain must not be negative\n",
-		"--drain-delay -1s":              "rlfunc serve: --drain-delay and --drain must not be negative\n",
-		"--api-tokens nofile":            "rlfunc serve: --api-tokens needs --api\n",
-		"--max-connections 0":            "rlfunc serve: --max-connections must be at least 1, got 0\n",
-		"--take-over":                    "rlfunc serve: --take-over replaces Unix sockets only: give --http or --grpc one, such as unix:/run/rlfunc/http.sock\n",
-		"--socket-mode 660x":             "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 660x\n",
-		"--socket-mode 01777":            "rlfunc serve: --socket-mode must be octal permissions such as 0660, got 01777\n",
-		"--proxy-protocol 10.0.0.0/8,lb": "rlfunc serve: --proxy-protocol 10.0.0.0/8,lb: must be an address or a prefix such as 10.0.0.0/8, or unix\n",
-		"--proxy-protocol ::/0":          "rlfunc serve: --proxy-protocol ::/0: must not trust every peer, because each client could then choose its address: list the networks of your proxies\n",
-		"--announce-as a:b":              "rlfunc serve: --announce-as must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , or empty, got \"a:b\"\n",
+		"--drain -1s":         "rlfunc serve: --drain-delay and --drain must not be negative\n",
+		"--drain-delay -1s":   "rlfunc serve: --drain-delay and --drain must not be negative\n",
+		"--api-tokens nofile": "rlfunc serve: --api-tokens needs --api\n",
+		"--max-connections 0": "rlfunc serve: --max-connections must be at least 1, got 0\n",
 	} {
-		if code, said := rlfunc(append([]string{"serve"}, strings.Fields(flags)...)...); code != exitcode.Error || said != want {
+		if code, said := rlfunc(append([]string{"serve"}, strings.Fields(flags)...)...); code != exitError || said != want {
 			t.Errorf("%s: exit code %d: %s", flags, code, said)
 		}
 	}
@@ -90,7 +85,7 @@ func TestServe_logsJSON(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var log lockedBuffer
-	ended := make(chan exitcode.Code)
+	ended := make(chan exitCode)
 	go func() {
 		ended <- runUntil(ctx, []string{"serve", "--policy", file, "--redis", user, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--drain", "0s"}, strings.NewReader(""), &log, &log)
 	}()
@@ -108,9 +103,8 @@ func TestServe_logsJSON(t *testing.T) {
 	}
 	_ = answer.Body.Close()
 	log.await(t, "cannot read overrides")
-	log.await(t, "rlfunc plan, deploy and retire do not see this process") // its user may not announce
 	stop()
-	if code := <-ended; code != exitcode.OK {
+	if code := <-ended; code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if record := log.await(t, `"msg":"draining"`); record["drain"] != "0s" {
@@ -124,14 +118,14 @@ func TestServe_logsJSON(t *testing.T) {
 }
 
 // serveUntil runs serve in the background, until the returned func ends it and returns its exit code.
-func serveUntil(t *testing.T, log *lockedBuffer, args ...string) (end func() exitcode.Code) {
+func serveUntil(t *testing.T, log *lockedBuffer, args ...string) (end func() exitCode) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
-	ended := make(chan exitcode.Code, 1)
+	ended := make(chan exitCode, 1)
 	args = append([]string{"serve", "--redis", "embedded", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, args...)
 	go func() { ended <- runUntil(ctx, args, strings.NewReader(""), log, log) }()
-	return func() exitcode.Code {
-		stop(exitcode.Signal{Signal: syscall.SIGTERM})
+	return func() exitCode {
+		stop(signalError{Signal: syscall.SIGTERM})
 		return <-ended
 	}
 }
@@ -199,13 +193,13 @@ func TestServe_reloadsAtSIGHUP(t *testing.T) {
 			t.Errorf("step %d: failed (-want +got):\n%s\nno %q in:\n%s", i, diff, step.said, text)
 		}
 	}
-	if code := end(); code != exitcode.OK {
+	if code := end(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}
 }
 
 func TestServe_exitCodes(t *testing.T) {
-	good, taken, free := policyIn(t, unlimited), filepath.Join(t.TempDir(), "http.sock"), filepath.Join(t.TempDir(), "free.sock")
+	good, taken := policyIn(t, unlimited), filepath.Join(t.TempDir(), "http.sock")
 	l, err := net.Listen("unix", taken)
 	if err != nil {
 		t.Fatal(err)
@@ -213,17 +207,16 @@ func TestServe_exitCodes(t *testing.T) {
 	defer l.Close()
 	for _, c := range []struct {
 		args string
-		code exitcode.Code
+		code exitCode
 		said string
 	}{
-		{"--policy " + policyIn(t, "limits: 5\n"), exitcode.Invalid, "limits.yaml:1:9: limits: must be a list"},
-		{"--api 0.0.0.0:0 --policy " + good, exitcode.Invalid, "not a loopback address, so programs there must prove who they are: give --api-tokens or --tls-client-ca"},
-		{"--api 127.0.0.1:0 --api-tokens nofile --policy " + good, exitcode.Invalid, "nofile: no such file"},
-		{"--tls-cert nofile --tls-key nofile --policy " + good, exitcode.Invalid, "nofile: no such file"},
-		{"--http unix:" + taken + " --policy " + good, exitcode.NoListener, "--http: listen on unix:" + taken + ": another process listens there"},
-		{"--http 127.0.0.1:x --policy " + good, exitcode.NoListener, "--http: listen tcp: "},
-		{"--take-over --http unix:" + free + " --grpc unix:" + free + " --policy " + good, exitcode.Invalid, "unix:" + free + " is the address of two ports"},
-		{"--http unix:" + good + " --policy " + good, exitcode.NoListener, "there is a file that is not a socket"},
+		{"--policy " + policyIn(t, "limits: 5\n"), exitInvalid, "limits.yaml:1:9: limits: must be a list"},
+		{"--api 0.0.0.0:0 --policy " + good, exitInvalid, "not a loopback address, so programs there must prove who they are: give --api-tokens or --tls-client-ca"},
+		{"--api 127.0.0.1:0 --api-tokens nofile --policy " + good, exitInvalid, "nofile: no such file"},
+		{"--tls-cert nofile --tls-key nofile --policy " + good, exitInvalid, "nofile: no such file"},
+		{"--http unix:" + taken + " --policy " + good, exitNoListener, "--http: listen on unix:" + taken + ": another process listens there"},
+		{"--http 127.0.0.1:x --policy " + good, exitNoListener, "--http: listen tcp: "},
+		{"--http unix:" + good + " --policy " + good, exitNoListener, "there is a file that is not a socket"},
 	} {
 		args := append([]string{"serve", "--redis", "embedded", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, strings.Fields(c.args)...)
 		if code, said := rlfunc(args...); code != c.code || !strings.Contains(said, c.said) {
@@ -249,7 +242,31 @@ func TestServe_exitCodes(t *testing.T) {
 			}
 		}
 	}
-	if code := end(); code != exitcode.CutOff || !strings.Contains(strings.Join(log.lines(), "\n"), "drain: requests were still in flight after 10ms") {
+	if code := end(); code != exitCutOff || !strings.Contains(strings.Join(log.lines(), "\n"), "drain: requests were still in flight after 10ms") {
 		t.Errorf("exit code %d:\n%s", code, strings.Join(log.lines(), "\n"))
 	}
+}
+
+// CLIENT LIST shows serve with the libraries that it calls.
+func TestServe_saysWhichLibrariesItCalls(t *testing.T) {
+	addr, file := listening(t), filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(file, []byte(servedLimits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var log lockedBuffer
+	ended := make(chan exitCode)
+	go func() {
+		flags := []string{"serve", "--policy", file, "--redis", "redis://" + addr, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--drain", "0s"}
+		ended <- runUntil(ctx, flags, strings.NewReader(""), &log, &log)
+	}()
+	log.await(t, `"msg":"ready"`)
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer rdb.Close()
+	want := `name=rlfunc-serve .* lib-name=go-redis\(guard_v1@[0-9.]+\+override_v1@[0-9.]+,`
+	if list := rdb.ClientList(t.Context()).Val(); !regexp.MustCompile(want).MatchString(list) {
+		t.Errorf("%s is not in\n%s", want, list)
+	}
+	stop()
+	<-ended
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/exitcode"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/usage"
 	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/codegen/breaking"
 	"github.com/rlfunc/rlfunc/codegen/contract"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
@@ -27,13 +28,14 @@ good example.
 
 --run then also calls the functions, as their headers allow, on an engine inside the process, and
 checks what they do: results within their bounds, only declared errors, an expiry on every key, refused
-calls that change nothing, and more. A finding is the shortest sequence of calls that shows it, printed
+calls that change nothing, and more. Where a function runs a command that this engine does not have, a
+line says so, and the rest of the call is not judged. A finding is the shortest sequence of calls that shows it, printed
 as steps for a test. The calls are the same each time, unless you set RLFUNC_SEED.
 
 To accept a finding, put a comment with a reason on its line:
   -- rlfunc:ignore RULE reason`,
 		Example: "  rlfunc vet\n  rlfunc vet --run\n  rlfunc vet --json\n  rlfunc vet --explain call-argument",
-		Args:    usage.None,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("explain") {
 				return a.explainRule(explain)
@@ -63,14 +65,23 @@ To accept a finding, put a comment with a reason on its line:
 
 func (a *app) explainRule(id string) error {
 	page, ids := codegen.Explain(id)
+	for _, rule := range breaking.Rules {
+		if ids = append(ids, rule.ID); rule.ID == id {
+			page += fmt.Sprintf("%s (rlfunc breaking): %s\nOtherwise: %s\n", id, rule.Checks, rule.Why)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	if page == "" {
 		if near := spelling.DidYouMean(id, ids); near != "" {
 			return fmt.Errorf("no rule %q%s", id, near)
 		}
-		return fmt.Errorf("no rule %q; the rules are:\n  %s", id, strings.Join(ids, "\n  "))
+		return fmt.Errorf("no rule %q; the rules are %s", id, strings.Join(ids, ", "))
 	}
-	fmt.Fprint(a.out, page)
-	return nil
+	return a.print(map[string]any{"rule": id, "page": page}, func() error {
+		_, err := io.WriteString(a.out, page)
+		return err
+	})
 }
 
 func functionsOf(tree *codegen.Tree) (n int) {
@@ -92,7 +103,7 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 	if err != nil {
 		return err
 	}
-	found, unreached, made := []runFinding{}, []contract.Place{}, 0
+	found, unreached, unchecked, made := []runFinding{}, []contract.Place{}, []contract.Unchecked{}, 0
 	for _, lib := range tree.Libraries {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -103,12 +114,13 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 		}
 		made += report.Calls
 		unreached = append(unreached, report.Unreached...)
+		unchecked = append(unchecked, report.Unchecked...)
 		for _, f := range report.Findings {
 			found = append(found, runFinding{codegen.Finding{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + ": " + f.Text}, f.Paste()})
 		}
 	}
 	if a.json {
-		if err := a.printJSON(map[string]any{"findings": found, "calls": made, "seed": seed, "unreached": unreached}); err != nil {
+		if err := a.printJSON(map[string]any{"findings": found, "calls": made, "seed": seed, "unreached": unreached, "unchecked": unchecked}); err != nil {
 			return err
 		}
 	}
@@ -117,9 +129,12 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 			fmt.Fprintf(a.out, "%v\n%s\n", f.Finding, f.Steps)
 		}
 	}
+	for _, u := range unchecked {
+		a.note("%v", u)
+	}
 	if len(found) > 0 {
 		a.note("%s in %s, drawn from seed %d", count(len(found), "finding"), count(made, "call"), seed)
-		return exitcode.Findings
+		return exitFindings
 	}
 	a.note("no findings in %s of %s, drawn from seed %d", count(made, "call"), count(functionsOf(tree), "function"), seed)
 	for i, p := range unreached {
@@ -145,11 +160,11 @@ func (a *app) findings(err error) error {
 		if err := a.printJSON(map[string]any{"findings": list}); err != nil {
 			return err
 		}
-		return exitcode.Findings
+		return exitFindings
 	}
 	for _, d := range list {
 		fmt.Fprintln(a.out, d)
 	}
 	a.note("%s", count(len(list), "finding"))
-	return exitcode.Findings
+	return exitFindings
 }

@@ -90,37 +90,6 @@ func Library(lib *spec.Library, namespace string) Rule {
 	return r
 }
 
-// InChannel returns a library with the names that its functions have in a channel, whose library is called server.
-func InChannel(lib *spec.Library, server string) *spec.Library {
-	channel := *lib
-	channel.Functions = slices.Clone(lib.Functions)
-	for i := range channel.Functions {
-		fn := &channel.Functions[i]
-		fn.Server = server + strings.TrimPrefix(fn.Server, lib.Server)
-	}
-	return &channel
-}
-
-// AnyFunction returns the rule without the functions' names: its user may call every function of the server on the rule's keys.
-func (r Rule) AnyFunction() Rule { return r.calling("fcall", "fcall_ro") }
-
-// Scripts returns the rule of a client that sends its functions as scripts: its user may run any Lua with the rule's commands and
-// keys, as a script has no name. Servers before Redis 7.0 do not have the two that end in _ro, and clients work without them.
-func (r Rule) Scripts() Rule {
-	keys := slices.Clone(r.Keys)
-	for i, k := range keys {
-		keys[i] = strings.TrimPrefix(k, "%R") // which they do not know either
-	}
-	r.Keys = keys
-	return r.calling("eval", "evalsha", "eval_ro", "evalsha_ro")
-}
-
-// calling returns the rule with other commands in place of the named functions.
-func (r Rule) calling(verbs ...string) Rule {
-	r.Commands = slices.DeleteFunc(slices.Clone(r.Commands), func(c string) bool { return strings.HasPrefix(c, "fcall") })
-	return r.And(Rule{Commands: verbs})
-}
-
 // AutoLoading lets a client load its own library where a node has lost it. It grants more than it seems: a user that may load functions may run
 // any Lua with its other permissions.
 var AutoLoading = Rule{Commands: []string{"function|load"}}
@@ -135,25 +104,23 @@ var Cluster = Rule{Commands: []string{"asking", "cluster|nodes", "cluster|shards
 // Reporting lets a guarded service write the reports that `rlfunc top` reads, whose keys have the namespace of its libraries.
 var Reporting = Rule{Commands: []string{"pexpire", "set", "zadd", "zcount", "zremrangebyscore"}}
 
-// Announcing lets a service tell the server that it uses a library, so that a retire waits for it.
-var Announcing = Rule{
-	Keys:     []string{"~rlfunc:{deploy}:clients"},
-	Commands: []string{"expire", "time", "zadd", "zrem", "zremrangebyrank", "zremrangebyscore"},
-}
+// Identifying lets a service say in CLIENT LIST which libraries it uses. Servers before Redis 7.2 do not know the command, and refuse
+// the rule.
+var Identifying = Rule{Commands: []string{"client|setinfo"}}
 
-// state are the keys in which a target keeps its lock, its releases and the clients that were seen.
+// state are the keys of the deploys: the last operation on each library, the history, the releases and the revision of each primary.
 const state = "rlfunc:{deploy*"
 
 // look is what is needed to find the nodes of any target and to read their libraries.
 var look = Rule{Commands: []string{
-	"client|info", "cluster|info", "config|get", "function|list", "function|stats", "hget", "hgetall", "info", "lrange", "ping", "select", "time", "zrangebyscore",
+	"client|info", "client|list", "cluster|info", "config|get", "function|list", "function|stats", "hget", "hgetall", "info", "lrange", "ping", "select", "time",
 }}.And(Cluster)
 
-// Deployer is the rule of a pipeline: plan, deploy, verify, status, doctor, rollback and retire. It neither reads nor writes limits.
+// Deployer is the rule of a pipeline: plan, deploy, status, rollback and retire. It neither reads nor writes limits.
 var Deployer = Rule{
 	Keys: []string{"~" + state},
 	Commands: []string{
-		"del", "discard", "exec", "function|load", "get", "getex", "hdel", "hset", "ltrim", "multi", "pttl", "rpush", "set", "unwatch", "wait", "watch",
+		"discard", "exec", "function|delete", "function|load", "hdel", "hset", "incr", "ltrim", "multi", "rpush", "unwatch", "wait", "watch",
 	},
 }.And(look)
 

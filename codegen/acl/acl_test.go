@@ -18,16 +18,6 @@ func TestLibrary_namesEachCommandOnce(t *testing.T) {
 	if diff := cmp.Diff(want, acl.Library(lib, "").SetUser("seller")); diff != "" {
 		t.Errorf("rule (-want +got):\n%s", diff)
 	}
-	canary := acl.Library(acl.InChannel(lib, "shop_v1_canary"), "")
-	if diff := cmp.Diff("~shop:* +decrby +fcall_ro|shop_v1_canary_look +fcall|shop_v1_canary_buy +get +type", canary.String()); diff != "" {
-		t.Errorf("rule of a channel (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff("~shop:* +decrby +fcall +fcall_ro +get +type", canary.AnyFunction().String()); diff != "" {
-		t.Errorf("rule of any function (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff("~shop:* +decrby +eval +eval_ro +evalsha +evalsha_ro +get +type", canary.Scripts().String()); diff != "" {
-		t.Errorf("rule of scripts (-want +got):\n%s", diff)
-	}
 	if diff := cmp.Diff("%R~eu:* +fcall_ro|shop_v1_look +get +type", acl.Function(lib, &lib.Functions[0], "eu").String()); diff != "" {
 		t.Errorf("rule (-want +got):\n%s", diff)
 	}

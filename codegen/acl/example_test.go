@@ -25,5 +25,5 @@ func ExampleFunction() {
 	fmt.Println("+" + strings.Join(rule.Commands, " +"))
 	// Output:
 	// ~concurrency:*
-	// +fcall|concurrency_v1_release +del +mget +pexpire +set +time +type +zadd +zlexcount +zrange +zrangebylex +zrem
+	// +fcall|concurrency_v1_release +hdel +hget +time +type +zincrby +zrem +zscore
 }

@@ -30,10 +30,12 @@ func clientAPI(t *testing.T, lib *source.Library) map[string]bool {
 
 var (
 	pyDocs   = regexp.MustCompile(`(?s)""".*?"""`)
-	pyBlock  = regexp.MustCompile(`^(?:class (\w+)|    (?:async )?def (\w+)\(|def _)`)
+	pyBlock  = regexp.MustCompile(`^(?:class (\w+)|    def (\w+)\()`)
 	pyField  = regexp.MustCompile(`^ +(\w+): (.+?)( = .+?)?,?$`)
 	pyMember = regexp.MustCompile(`^    ([A-Z][A-Z0-9_]* = ".*")$`)
-	pyReturn = regexp.MustCompile(`^    \) -> (\w+):$`)
+	pyReturn = regexp.MustCompile(`^    \) -> (.+):$`)
+	// The arguments of a method.
+	pySignature = regexp.MustCompile(`(?m)^        self, .*(\n .*)*?\n    \) -> `)
 
 	tsDocs   = regexp.MustCompile(`(?s)/\*\*.*?\*/`)
 	tsBlock  = regexp.MustCompile(`^export (?:interface|class|type|function) (\w+)`)
@@ -44,7 +46,10 @@ var (
 
 func pythonAPI(api map[string]bool, text string) {
 	class, method := "", ""
-	for line := range strings.Lines(pyDocs.ReplaceAllString(text, "")) {
+	text = pySignature.ReplaceAllStringFunc(pyDocs.ReplaceAllString(text, ""), func(s string) string {
+		return strings.ReplaceAll(s, ", ", ",\n        ") // an argument a line
+	})
+	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if m := pyBlock.FindStringSubmatch(line); m != nil {
 			if m[1] != "" || m[2] == "" {
@@ -52,9 +57,6 @@ func pythonAPI(api map[string]bool, text string) {
 			}
 			method = m[2]
 			api["Python "+class+"."+method] = true
-			continue
-		}
-		if class == "" { // in a private function
 			continue
 		}
 		where := "Python " + class + "." + method + "."
@@ -104,7 +106,7 @@ func TestClientAPI_seesWhatACallerUses(t *testing.T) {
 			api := clientAPI(t, lib)
 			for _, want := range []string{
 				"Python LimitKind..GCRA = \"gcra\"", "Python Limit..burst: int", "Python Limit..burst may be omitted", "Python CheckResult..allowed: bool",
-				"Python Client.gcra", "Python Client.gcra.limit: int", "Python Client.gcra. returns GcraResult", "Python AsyncClient.gcra.period: timedelta",
+				"Python _Functions.gcra", "Python _Functions.gcra.limit: int", "Python _Functions.gcra. returns Call[GcraResult]", "Python _Functions.gcra.period: timedelta",
 				"TypeScript LimitKind is \"gcra\"", "TypeScript Limit.burst: Count", "TypeScript Limit.burst may be omitted", "TypeScript CheckResult.allowed: boolean",
 				"TypeScript Client.gcra(p: GcraParams): Promise<GcraResult>", "TypeScript GcraParams.period: Duration",
 			} {

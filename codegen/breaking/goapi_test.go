@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/rlfunc/rlfunc/codegen/breaking"
-	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/goclient"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -20,7 +19,7 @@ import (
 // goAPI is all that a caller can name in the package that is generated for a library, one thing a line, with its type.
 func goAPI(t *testing.T, lib *source.Library) map[string]bool {
 	t.Helper()
-	files, err := goclient.Files(lib, bundle.Bundle{Code: "-- the same in all"})
+	files, err := goclient.Files(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +205,7 @@ func missing(before, after map[string]bool) []string {
 func legal(fn *spec.Function) bool {
 	for _, k := range fn.Keys() {
 		if k.With != "" && !slices.ContainsFunc(fn.Params, func(p spec.Field) bool {
-			return p.Name == k.With && (p.Kind == spec.KindText && p.Optional || p.Kind == spec.KindPacked && p.Min == 0)
+			return p.Name == k.With && (p.Kind == spec.KindText && p.Optional || p.Kind == spec.KindGroup && p.Min == 0)
 		}) {
 			return false
 		}
@@ -254,7 +253,7 @@ func everywhere(fn spec.Function, visit func(where string, list func(*spec.Funct
 				visit(side+" "+f.Name, top, i)
 			}
 			for j, inner := range f.Fields {
-				if inner.Kind == spec.KindKey || f.Kind == spec.KindList { // a list has one item
+				if inner.Kind == spec.KindKey {
 					continue
 				}
 				visit(side+" "+f.Name+"."+inner.Name, func(f *spec.Function) *[]spec.Field { return &(*top(f))[i].Fields }, j)

@@ -21,7 +21,6 @@ func (p *pass) functions(visit func(old, new *spec.Function)) {
 type match struct {
 	fn      *spec.Function // of the new version
 	prefix  string         // "limits." in a group
-	packed  bool           // in a packed group
 	pairs   []fieldPair    // in the new order
 	list    []spec.Field   // of the new version
 	removed []spec.Field   // of the old version
@@ -91,15 +90,8 @@ func lists(fn *spec.Function, old, new []spec.Field, pick func([]spec.Field) []s
 	visit(fields(fn, "", pick(old), pick(new)), pick(old))
 	groups := fields(fn, "", args(old), args(new))
 	for _, g := range groups.pairs {
-		if g.old.Kind == spec.KindList && g.new.Kind == spec.KindList {
-			was := g.old.Fields[0]
-			was.Name = g.new.Name // a list that was renamed is found once
-			visit(fields(fn, "", pick([]spec.Field{was}), pick(g.new.Fields)), pick([]spec.Field{was}))
-		}
-		if g.old.Kind.Group() && g.old.Kind == g.new.Kind {
-			m := fields(fn, g.new.Name+".", pick(g.old.Fields), pick(g.new.Fields))
-			m.packed = g.new.Kind == spec.KindPacked
-			visit(m, pick(g.old.Fields))
+		if g.old.Kind == spec.KindGroup && g.old.Kind == g.new.Kind {
+			visit(fields(fn, g.new.Name+".", pick(g.old.Fields), pick(g.new.Fields)), pick(g.old.Fields))
 		}
 	}
 }

@@ -21,11 +21,6 @@ type Rule struct {
 // Rules lists every rule, in the order of the documentation.
 var Rules = slices.Concat(callRules, replyRules, apiRules, stateRules, versionRules)
 
-// Known reports whether there is a rule of this ID.
-func Known(id string) bool {
-	return slices.ContainsFunc(Rules, func(r Rule) bool { return r.ID == id })
-}
-
 // Docs renders the tables of rules for docs/reference/breaking-changes.md.
 func Docs() string {
 	titles := map[Category]string{

@@ -1,6 +1,8 @@
 package breaking
 
 import (
+	"strings"
+
 	"github.com/rlfunc/rlfunc/codegen/internal/goclient"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
@@ -20,6 +22,11 @@ var apiRules = []Rule{
 		ID: "result-name", Category: API, check: resultName,
 		Checks: "Checks that results keep their names.",
 		Why:    "They are fields of the result struct.",
+	},
+	{
+		ID: "result-value-removed", Category: API, check: resultValueRemoved,
+		Checks: "Checks that an enum result keeps its values.",
+		Why:    "They are constants in the clients.",
 	},
 }
 
@@ -48,6 +55,16 @@ func resultName(p *pass) {
 		for _, f := range m.pairs {
 			if f.old.Name != f.new.Name {
 				p.at(m, f.new, "result %s%s of %s was called %s", m.prefix, f.new.Name, m.fn.Name, f.old.Name)
+			}
+		}
+	})
+}
+
+func resultValueRemoved(p *pass) {
+	p.results(func(m match, _ []spec.Field) {
+		for _, f := range m.pairs {
+			if values := lost(f.old, f.new); len(values) > 0 {
+				p.at(m, f.new, "result %s%s of %s is no longer %s", m.prefix, f.new.Name, m.fn.Name, strings.Join(values, " or "))
 			}
 		}
 	})

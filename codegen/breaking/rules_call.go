@@ -38,7 +38,7 @@ var callRules = []Rule{
 	},
 	{
 		ID: "argument-added", Category: Call, check: argumentAdded,
-		Checks: "Checks that a new argument is optional and at the end, of a call or of a packed group's row.",
+		Checks: "Checks that a new argument is optional and at the end, of a call or of a group's row.",
 		Why:    "Arguments are read by position. An old client doesn't send one that is optional and at the end, but an older library refuses calls that do: deploy before the services.",
 	},
 	{
@@ -48,7 +48,7 @@ var callRules = []Rule{
 	},
 	{
 		ID: "argument-type", Category: Call, check: argumentType,
-		Checks: "Checks that an argument keeps its type, and with it its unit; a group stays packed, or not packed.",
+		Checks: "Checks that an argument keeps its type, and with it its unit.",
 		Why:    "RLARG, or worse: 60 seconds' worth of microseconds are taken as a count.",
 	},
 	{
@@ -157,11 +157,7 @@ func argumentRemoved(p *pass) {
 func argumentAdded(p *pass) {
 	p.arguments(func(m match, old []spec.Field) {
 		for i, f := range m.added {
-			if (m.packed || m.prefix == "") && f.Optional && m.appended(i, old) {
-				continue
-			}
-			if m.packed {
-				p.at(m, f, "argument %s%s of %s is new: rows that old clients have packed lack it; append it, as an optional one", m.prefix, f.Name, m.fn.Name)
+			if f.Optional && m.appended(i, old) {
 				continue
 			}
 			p.at(m, f, "argument %s%s of %s is new: old clients do not send it; append it, as an optional one",
@@ -204,9 +200,9 @@ func bound(f spec.Field, n int64) string {
 	switch f.Kind {
 	case spec.KindDuration:
 		return (time.Duration(n) * time.Microsecond).String()
-	case spec.KindText, spec.KindBytes, spec.KindJSON:
+	case spec.KindText:
 		return plural(n, "byte")
-	case spec.KindGroup, spec.KindPacked, spec.KindList:
+	case spec.KindGroup:
 		return plural(n, "row")
 	}
 	return strconv.FormatInt(n, 10)

@@ -15,8 +15,8 @@ var replyRules = []Rule{
 	},
 	{
 		ID: "result-added", Category: Reply, check: resultAdded,
-		Checks: "Checks that no result is new.",
-		Why:    "Clients read a reply by position, so an old client can't read it, and the call has charged. A new function beside the old one breaks nothing.",
+		Checks: "Checks that a new result comes after all others.",
+		Why:    "Clients read a reply by position and ignore what follows: a result in between is read as another.",
 	},
 	{
 		ID: "result-order", Category: Reply, check: resultOrder,
@@ -29,19 +29,9 @@ var replyRules = []Rule{
 		Why:    "An unreadable reply, or a number in another unit.",
 	},
 	{
-		ID: "result-optional", Category: Reply, check: resultOptional,
-		Checks: "Checks that a result does not become optional, nor an optional one required.",
-		Why:    "A mark precedes an optional result, and an old client takes it for a result.",
-	},
-	{
 		ID: "result-values", Category: Reply, check: resultValues,
-		Checks: "Checks that an enum result has the same values in the same order.",
-		Why:    "A value is sent as its index, in a number that other results share, so an old client reads wrong values.",
-	},
-	{
-		ID: "result-bounds", Category: Reply, check: resultBounds,
-		Checks: "Checks that a small count keeps its upper bound.",
-		Why:    "It shares a number with other results, and their places in it depend on its bounds.",
+		Checks: "Checks that an enum result has no new value.",
+		Why:    "An old client doesn't know what the word means, and the call has charged.",
 	},
 	{
 		ID: "error-added", Category: Reply, check: errorAdded,
@@ -59,10 +49,11 @@ func resultRemoved(p *pass) {
 }
 
 func resultAdded(p *pass) {
-	p.results(func(m match, _ []spec.Field) {
-		for _, f := range m.added {
-			p.at(m, f, "result %s%s of %s is new: old clients read a reply to its end, and refuse a longer one; write a function beside %s",
-				m.prefix, f.Name, m.fn.Name, m.fn.Name)
+	p.results(func(m match, old []spec.Field) {
+		for i, f := range m.added {
+			if !m.appended(i, old) {
+				p.at(m, f, "result %s%s of %s is new before others: old clients read results by position, so put it last", m.prefix, f.Name, m.fn.Name)
+			}
 		}
 	})
 }
@@ -85,36 +76,11 @@ func resultType(p *pass) {
 	})
 }
 
-func resultOptional(p *pass) {
-	p.results(func(m match, _ []spec.Field) {
-		for _, f := range m.pairs {
-			switch {
-			case f.new.Optional && !f.old.Optional:
-				p.at(m, f.new, "result %s%s of %s may be none and was always there", m.prefix, f.new.Name, m.fn.Name)
-			case f.old.Optional && !f.new.Optional:
-				p.at(m, f.new, "result %s%s of %s is always there and was optional", m.prefix, f.new.Name, m.fn.Name)
-			}
-		}
-	})
-}
-
 func resultValues(p *pass) {
 	p.results(func(m match, _ []spec.Field) {
 		for _, f := range m.pairs {
 			if values := lost(f.new, f.old); len(values) > 0 {
 				p.at(m, f.new, "result %s%s of %s may be %s now: old clients do not know that", m.prefix, f.new.Name, m.fn.Name, strings.Join(values, " or "))
-			} else if !slices.Equal(f.old.Values, f.new.Values) {
-				p.at(m, f.new, "result %s%s of %s had the values %s: they are read by position", m.prefix, f.new.Name, m.fn.Name, strings.Join(f.old.Values, ", "))
-			}
-		}
-	})
-}
-
-func resultBounds(p *pass) {
-	p.results(func(m match, _ []spec.Field) {
-		for _, f := range m.pairs {
-			if f.old.Kind == spec.KindCount && f.new.Kind == spec.KindCount && f.old.Digit() != f.new.Digit() {
-				p.at(m, f.new, "result %s%s of %s is at most %d and was at most %d: the results that share its number move", m.prefix, f.new.Name, m.fn.Name, f.new.Max, f.old.Max)
 			}
 		}
 	})

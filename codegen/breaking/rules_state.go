@@ -40,24 +40,27 @@ func redisName(k spec.Field, row []spec.Field) string {
 	at := func(name string) int {
 		return slices.IndexFunc(args(row), func(f spec.Field) bool { return f.Name == name })
 	}
-	switch {
-	case k.SuffixKind != "":
-		return fmt.Sprintf("<%d>:<%d>", at(k.SuffixKind), at(k.SuffixOf))
-	case k.SuffixOf != "":
-		return fmt.Sprintf("%s:<%d>", k.Suffix, at(k.SuffixOf))
-	}
-	return k.Suffix
+	return named(k, func(name string) string { return fmt.Sprintf(":<%d>", at(name)) })
 }
 
 // shown is the same as the header writes it.
 func shown(k spec.Field) string {
-	switch {
-	case k.SuffixKind != "":
-		return fmt.Sprintf("<%s>:<%s>", k.SuffixKind, k.SuffixOf)
-	case k.SuffixOf != "":
-		return fmt.Sprintf("%s:<%s>", k.Suffix, k.SuffixOf)
+	return named(k, func(name string) string { return ":<" + name + ">" })
+}
+
+// named is a key's suffix with what stands for each of its parts.
+func named(k spec.Field, part func(name string) string) string {
+	suffix := k.Suffix
+	if k.SuffixKind != "" {
+		suffix = part(k.SuffixKind)[1:]
 	}
-	return k.Suffix
+	for _, name := range k.SuffixBy {
+		suffix += part(name)
+	}
+	if k.SuffixOf != "" {
+		suffix += part(k.SuffixOf)
+	}
+	return suffix
 }
 
 // A namedKey is a key of a function and its name in Redis. Keys that end in some text have one name, whatever argument gives it.

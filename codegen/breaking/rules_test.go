@@ -2,12 +2,9 @@ package breaking_test
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/rlfunc/rlfunc/codegen/breaking"
@@ -15,41 +12,23 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 )
 
-// A folderPair is a case: the folders old and new of an archive, and in the file want every finding, one a line.
+// A folderPair is a case: the folders old and new, and every finding, one a line.
 type folderPair struct {
-	name     string
-	archive  *txtar.Archive
+	*golden.Case
 	old, new *breaking.Snapshot
-	want     string
 }
 
-func folderPairs(t testing.TB) []folderPair {
+func folderPairs(t testing.TB) (out []folderPair) {
 	t.Helper()
-	names, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no pair in testdata: %v", err)
-	}
-	var out []folderPair
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := folderPair{name: strings.TrimSuffix(filepath.Base(name), ".txtar"), archive: archive}
-		for _, f := range archive.Files {
-			if f.Name == "want" {
-				c.want = string(f.Data)
-			}
-		}
-		c.old, c.new = snapshot(t, archive, "old"), snapshot(t, archive, "new")
-		out = append(out, c)
+	for _, c := range golden.Cases(t, ".") {
+		out = append(out, folderPair{c, snapshot(t, c, "old"), snapshot(t, c, "new")})
 	}
 	return out
 }
 
-func snapshot(t testing.TB, archive *txtar.Archive, folder string) *breaking.Snapshot {
+func snapshot(t testing.TB, c *golden.Case, folder string) *breaking.Snapshot {
 	t.Helper()
-	fsys, err := txtar.FS(archive)
+	fsys, err := txtar.FS(&txtar.Archive{Files: c.Files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +37,7 @@ func snapshot(t testing.TB, archive *txtar.Archive, folder string) *breaking.Sna
 	}
 	tree, found := source.Load(fsys, "functions", source.Options{})
 	if len(found) > 0 {
-		t.Fatalf("%s: %v", folder, found)
+		t.Fatalf("%s: %s: %v", c.Name, folder, found)
 	}
 	s := breaking.Of(tree)
 	if text, err := fs.ReadFile(fsys, breaking.ReleasedFile); err == nil {
@@ -77,22 +56,8 @@ func lines(found []breaking.Finding) string {
 
 func TestCompare_findsWhatEachPairWants(t *testing.T) {
 	for _, c := range folderPairs(t) {
-		t.Run(c.name, func(t *testing.T) {
-			got := lines(breaking.Compare(c.old, c.new, breaking.API))
-			if *golden.Update {
-				for i := range c.archive.Files {
-					if c.archive.Files[i].Name == "want" {
-						c.archive.Files[i].Data = []byte(got)
-					}
-				}
-				if err := os.WriteFile("testdata/"+c.name+".txtar", txtar.Format(c.archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if d := cmp.Diff(c.want, got); d != "" {
-				t.Errorf("findings (-want +got):\n%s", d)
-			}
+		t.Run(c.Name, func(t *testing.T) {
+			c.Compare(t, lines(breaking.Compare(c.old, c.new, breaking.API)))
 		})
 	}
 }
@@ -101,7 +66,7 @@ func TestCompare_findsWhatEachPairWants(t *testing.T) {
 func TestRules_eachHasAPairOfItsOwn(t *testing.T) {
 	byName := map[string]folderPair{}
 	for _, c := range folderPairs(t) {
-		byName[c.name] = c
+		byName[c.Name] = c
 	}
 	for _, rule := range breaking.Rules {
 		t.Run(rule.ID, func(t *testing.T) {

@@ -1,7 +1,5 @@
 package breaking
 
-import "github.com/rlfunc/rlfunc/internal/requires"
-
 var versionRules = []Rule{
 	{
 		ID: "version-lowered", Category: Version, scope: onKeys, check: versionLowered,
@@ -12,11 +10,6 @@ var versionRules = []Rule{
 		ID: "version-same", Category: Version, check: versionSame,
 		Checks: "Checks that changed code has a new version; with a released.sum, only for versions that it lists.",
 		Why:    "A deploy refuses it as drifted, and the version does not identify the code on a server.",
-	},
-	{
-		ID: "requires-raised", Category: Version, check: requiresRaised,
-		Checks: "Checks that the library still runs on every server that it ran on.",
-		Why:    "A deploy of the new version refuses servers that have the old one.",
 	},
 	{
 		ID: "released-form", Category: Version, scope: once, check: releasedForm,
@@ -56,18 +49,6 @@ func versionSame(p *pass) {
 		}
 	}
 	p.atLibrary("%s %s has other bytes than before: raise its version", s.Name, s.Version)
-}
-
-func requiresRaised(p *pass) {
-	before := p.old.Spec.Requires
-	if len(before) == 0 {
-		before = requires.Oldest
-	}
-	for _, s := range before {
-		if now := p.new.Spec.Requires; !now.Met(s.Product, s.Version) {
-			p.atLibrary("%s ran on %s, and now requires %s", p.new.Spec.Name, s, now)
-		}
-	}
 }
 
 func releasedForm(p *pass) {

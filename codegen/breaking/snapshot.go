@@ -36,7 +36,7 @@ type Library struct {
 func Of(tree *source.Tree) *Snapshot {
 	s := &Snapshot{Root: tree.Root}
 	for _, lib := range tree.Libraries {
-		l := Library{Spec: lib.Spec, Digest: Digest(bundle.Write(lib).Code), Code: map[string]string{}}
+		l := Library{Spec: lib.Spec, Digest: Digest(bundle.Write(lib)), Code: map[string]string{}}
 		for _, f := range lib.Files {
 			l.Code[f.Path] = code(f)
 		}

@@ -40,7 +40,7 @@ type call struct {
 type value struct {
 	absent bool
 	text   string // as it travels
-	rows   []row  // of a group, and of a list (rows of one)
+	rows   []row  // of a group
 }
 
 // A row has a cell for each field that is no key.
@@ -145,7 +145,7 @@ func (c *call) keys() (out []keyed) {
 			add(k, owner, k.Suffix, nil)
 		} else {
 			text := c.value(k.SuffixOf).text
-			add(k, owner, k.Suffix, &text)
+			add(k, owner, joined(k.Suffix, k, func(name string) string { return c.value(name).text }), &text)
 		}
 	}
 	for i, g := range c.args {
@@ -159,7 +159,7 @@ func (c *call) keys() (out []keyed) {
 				if k.SuffixKind != "" {
 					suffix = r.cell(g, k.SuffixKind)
 				}
-				add(k, cmp.Or(r.of, c.subject), suffix, &text)
+				add(k, cmp.Or(r.of, c.subject), joined(suffix, k, func(name string) string { return r.cell(g, name) }), &text)
 			}
 		}
 	}
@@ -171,6 +171,14 @@ func (c *call) keys() (out []keyed) {
 	return out
 }
 
+// joined is a key's suffix but its last part. The texts of durations are plain.
+func joined(suffix string, k spec.Field, cell func(name string) string) string {
+	for _, part := range k.SuffixBy {
+		suffix = fcall.Suffix(suffix, cell(part))
+	}
+	return suffix
+}
+
 // words are the call's FCALL.
 func (c *call) words() []string {
 	keys := c.keys()
@@ -180,15 +188,8 @@ func (c *call) words() []string {
 	}
 	for i, p := range c.args {
 		switch v := c.values[i]; {
-		case p.Kind == spec.KindPacked:
+		case p.Kind == spec.KindGroup:
 			out = append(out, pack(p, v))
-		case p.Kind.Repeated():
-			out = append(out, strconv.Itoa(len(v.rows)))
-			for _, r := range v.rows {
-				for _, cell := range r.cells {
-					out = append(out, cell.text)
-				}
-			}
 		default:
 			out = append(out, v.text)
 		}

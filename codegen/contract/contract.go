@@ -63,20 +63,35 @@ type Place struct {
 	Line int    `json:"line"`
 }
 
+// An Unchecked is a line whose command the embedded engine does not have. Calls that run it are not judged.
+type Unchecked struct {
+	Place
+	Command string `json:"command"`
+}
+
+// String says what to do instead.
+func (u Unchecked) String() string {
+	return fmt.Sprintf("%s:%d: not checked here, because the embedded engine has no %s: test this function on a Redis", u.File, u.Line, u.Command)
+}
+
 // A Report is what a run has found.
 type Report struct {
 	Seed      uint64
 	Calls     int
 	Refused   int       // calls that the generated checks refused: the headers do not say why
 	Findings  []Finding // by file and line
-	Unreached []Place   // blocks of the authors' files that no call has run
-	Sequences [][]Step  // some that reach all that was reached, to be played on other servers
+	Unchecked []Unchecked
+	Unreached []Place  // blocks of the authors' files that no call has run
+	Sequences [][]Step // some that reach all that was reached, to be played on other servers
 }
 
 // Summary says how much was called, and what never ran.
 func (r *Report) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d calls drawn from seed %d, of which the generated checks refused %d.", r.Calls, r.Seed, r.Refused)
+	for _, u := range r.Unchecked {
+		fmt.Fprintf(&b, "\n    %v", u)
+	}
 	if len(r.Unreached) > 0 {
 		fmt.Fprintf(&b, " No call reached what begins at these lines, so nothing is known of it:")
 		for _, p := range r.Unreached {
@@ -123,7 +138,8 @@ func Run(libs []*Library, o Options) (*Report, error) {
 	if !o.Quick {
 		c.growth()
 	}
-	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Unreached: c.unreached(), Findings: c.found}
+	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Unreached: c.unreached(), Findings: c.found, Unchecked: w.lacking}
+	slices.SortFunc(r.Unchecked, func(a, b Unchecked) int { return cmp.Compare(a.String(), b.String()) })
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
 	return r, nil
 }
@@ -142,7 +158,7 @@ func (c *checker) explore(calls int, o Options) {
 		p := c.try(steps, o)
 		if c.watch.fresh {
 			kept = append(kept, steps)
-			if !c.watch.random {
+			if !c.watch.random && !c.watch.blind {
 				c.sequences = append(c.sequences, steps[:len(p.replies)])
 			}
 		}
@@ -273,6 +289,9 @@ func (c *checker) play(steps []Step) played {
 		found, lost := c.step(s)
 		s.reply = w.reply
 		p.replies = append(p.replies, w.reply)
+		if w.blind { // nobody knows what the keys would hold now
+			return p
+		}
 		if lost != "" && p.lost < 0 && !w.garbage {
 			p.lost = i
 		}
@@ -307,6 +326,9 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 	w.pass(op, words[3:])
 	w.begin()
 	w.reply = c.server.do(words...)
+	if w.blind {
+		return nil, ""
+	}
 	if w.values != nil {
 		a := w.results()
 		changes := w.changes(c.server)

@@ -60,7 +60,7 @@ func (d *drawer) percent(n int) bool { return d.IntN(100) < n }
 
 var hostile = []string{
 	"a", "b", "c", "ab", "0", "1", "2", "12", "-1", "e2", "1e2", "{}", `{"a":1}`, "[]", "null", " ", ":", "a:b", "a,b", "a;b", "nan", "inf",
-	"0x10", "1.5", "%", "%d", "a\nb", "a\x00b", "\xff\xfe", "$1", "+inf", "-inf", "(1", "*", ">", "-", "9007199254740993", "00", "a b", "x", "y", "z",
+	"0x10", "1.5", "%", "%d", "[", "(", "a\nb", "a\x00b", "\xff\xfe", "$1", "+inf", "-inf", "(1", "*", ">", "-", "9007199254740993", "00", "a b", "x", "y", "z",
 }
 
 func (d *drawer) text(f spec.Field) string {
@@ -73,6 +73,8 @@ func (d *drawer) text(f spec.Field) string {
 	for range 10 {
 		t := "a"
 		switch n := d.IntN(100); {
+		case d.words.json && f.Max >= 256 && d.percent(70): // a document, and no name
+			t = d.json()
 		case d.narrow != nil:
 			t = pick(d, d.narrow)
 		case n < 45:
@@ -99,24 +101,18 @@ func (d *drawer) text(f spec.Field) string {
 
 var atoms = []string{"null", "true", `"x"`, `"5"`, "-1", "1.5", "{}", "[]", "0", "1", "7", "42"}
 
-func (d *drawer) json(f spec.Field) string {
-	for range 10 {
-		t := pick(d, atoms)
-		switch d.IntN(4) {
-		case 0, 1:
-			t = d.object()
-		case 2:
-			parts := make([]string, d.IntN(4))
-			for i := range parts {
-				parts[i] = pick(d, atoms)
-			}
-			t = "[" + strings.Join(parts, ",") + "]"
+func (d *drawer) json() string {
+	switch d.IntN(4) {
+	case 0, 1:
+		return d.object()
+	case 2:
+		parts := make([]string, d.IntN(4))
+		for i := range parts {
+			parts[i] = pick(d, atoms)
 		}
-		if int64(len(t)) >= f.Min && int64(len(t)) <= f.Max {
-			return t
-		}
+		return "[" + strings.Join(parts, ",") + "]"
 	}
-	return "1"
+	return pick(d, atoms)
 }
 
 // object draws one of JSON, with fields that the source names.
@@ -211,7 +207,7 @@ func (d *drawer) float(f spec.Field) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// scalar draws a value that is no list.
+// scalar draws a value that is no group.
 func (d *drawer) scalar(f spec.Field) value {
 	if f.Optional && (d.percent(40) || d.sparse && d.percent(75)) {
 		return value{absent: true}
@@ -222,10 +218,8 @@ func (d *drawer) scalar(f spec.Field) value {
 		t = strconv.Itoa(d.IntN(2))
 	case spec.KindEnum:
 		t = pick(d, f.Values)
-	case spec.KindText, spec.KindBytes:
+	case spec.KindText:
 		t = d.text(f)
-	case spec.KindJSON:
-		t = d.json(f)
 	case spec.KindFloat:
 		t = d.float(f)
 	default:
@@ -245,7 +239,7 @@ func (d *drawer) use(k spec.Kind, text string) {
 
 // value draws an argument.
 func (d *drawer) value(f spec.Field) value {
-	if !f.Kind.Repeated() && f.Kind != spec.KindPacked {
+	if f.Kind != spec.KindGroup {
 		return d.scalar(f)
 	}
 	n := f.Min
@@ -268,7 +262,7 @@ func (d *drawer) value(f spec.Field) value {
 		for i, c := range fields {
 			r.cells[i] = d.scalar(c)
 		}
-		if f.Kind == spec.KindPacked && len(f.Keys()) > 0 && d.percent(15) {
+		if len(f.Keys()) > 0 && d.percent(15) {
 			r.of = pick(d, subjects)
 		}
 		v.rows = append(v.rows, r)

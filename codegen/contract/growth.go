@@ -148,7 +148,9 @@ func (c *checker) grown() {
 			f := pick(c.drawer, c.functions)
 			op := bases[f].clone()
 			for i, p := range op.args {
-				ofKey := slices.ContainsFunc(f.Params, func(k spec.Field) bool { return k.SuffixOf == p.Name || k.With == p.Name })
+				ofKey := slices.ContainsFunc(f.Params, func(k spec.Field) bool {
+					return k.SuffixOf == p.Name || slices.Contains(k.SuffixBy, p.Name) || k.With == p.Name
+				})
 				switch {
 				case p.Kind == spec.KindText && p.Max >= 6 && !ofKey && !op.values[i].absent:
 					op.values[i] = value{text: "n" + strconv.Itoa(n)}

@@ -1,13 +1,13 @@
 package contract_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/rlfunc/rlfunc/codegen/contract"
+	"github.com/rlfunc/rlfunc/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 )
 
@@ -16,12 +16,18 @@ var quick = contract.Options{Calls: 2000, Quick: true}
 // found runs functions of a library, by their names, and returns the rules that they break.
 func found(t *testing.T, o contract.Options, functions map[string]string) (rules []string) {
 	t.Helper()
-	clock, err := os.ReadFile(ports + "/lib/clock.lua")
-	if err != nil {
-		t.Fatal(err)
+	for _, f := range run(t, o, functions).Findings {
+		t.Log(f)
+		rules = append(rules, f.Rule)
 	}
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}
+
+func run(t *testing.T, o contract.Options, functions map[string]string) *contract.Report {
+	t.Helper()
 	files := fstest.MapFS{
-		"lib/clock.lua":      {Data: clock},
+		"lib/clock.lua":      golden.Tree(t, ports)["lib/clock.lua"],
 		"sample/library.lua": {Data: []byte("--- A sample.\n--- @library sample 1.0.0\n")},
 	}
 	for name, text := range functions {
@@ -36,12 +42,7 @@ func found(t *testing.T, o contract.Options, functions map[string]string) (rules
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range r.Findings {
-		t.Log(f)
-		rules = append(rules, f.Rule)
-	}
-	slices.Sort(rules)
-	return slices.Compact(rules)
+	return r
 }
 
 // What a call removes as a whole is nobody's any more, even if it then writes the same again.
@@ -171,5 +172,38 @@ end
 		if rules := found(t, contract.Options{}, functions); !slices.Equal(rules, want) {
 			t.Errorf("with %q: found %q, want %q", bound, rules, want)
 		}
+	}
+}
+
+// Nobody may take it for a fault that the embedded engine has no consumer groups: such calls are not judged, whatever they leave behind.
+func TestRun_commandsThatTheEngineLacks(t *testing.T) {
+	const take = `--- Takes a job.
+--- @use clock
+--- @key    jobs  stream[jobs]      the jobs
+--- @arg    keep  duration[1s..1h]  how long they are kept
+--- @arg    safe  bool              whether to catch errors
+--- @result done  bool              true
+local function take(jobs, keep_us, safe)
+  redis.call('XADD', jobs, '*', 'v', '1')
+  if safe then
+    redis.pcall('XGROUP', 'CREATE', jobs, 'workers', '0')
+    return 7
+  end
+  redis.call('XREADGROUP', 'GROUP', 'workers', 'w', 'STREAMS', jobs, '>')
+  clock.extend(jobs, keep_us)
+  return true
+end
+`
+	r := run(t, contract.Options{}, map[string]string{"take": take})
+	var got []string
+	for _, u := range r.Unchecked {
+		got = append(got, u.String())
+	}
+	want := []string{
+		"functions/sample/take.lua:10: not checked here, because the embedded engine has no XGROUP: test this function on a Redis",
+		"functions/sample/take.lua:13: not checked here, because the embedded engine has no XREADGROUP: test this function on a Redis",
+	}
+	if !slices.Equal(got, want) || len(r.Findings) > 0 || len(r.Sequences) > 0 {
+		t.Errorf("not checked: %q, want %q; findings: %v; sequences to play elsewhere: %d", got, want, r.Findings, len(r.Sequences))
 	}
 }

@@ -10,10 +10,12 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
+	"github.com/rlfunc/rlfunc/codegen/internal/rule"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/internal/vet"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/marks"
 )
 
 // A Library is one whose functions are called: its headers, its Lua, and the code that servers hold.
@@ -23,7 +25,7 @@ type Library struct {
 	namespace string // of its keys
 	functions []*function
 
-	located fcall.Library // finds the author's lines
+	authors map[int]place // the author's line of a line of the bundle
 	ignored map[place][]string
 	words   words
 }
@@ -37,20 +39,23 @@ type place struct {
 // A function is what calls of it need to know.
 type function struct {
 	*spec.Function
-	lib  *Library
-	args []spec.Field      // the parameters that are no keys
-	at   map[string][2]int // the arguments and cells, by their paths: which argument, and which of its cells or -1
+	lib   *Library
+	args  []spec.Field // the parameters that are no keys
+	rules []*rule.Expression
+	at    map[string][2]int // the arguments and cells, by their paths: which argument, and which of its cells or -1
 }
 
 // Of bundles a library that has been read from its source.
 func Of(lib *source.Library) *Library {
-	b := bundle.Write(lib)
-	l := &Library{Library: lib, Code: b.Code, namespace: lib.Spec.Name, words: wordsOf(lib), ignored: map[place][]string{}}
-	for _, s := range b.Sections {
-		l.located.Files = append(l.located.Files, fcall.Section(s))
+	l := &Library{Library: lib, Code: bundle.Write(lib), namespace: lib.Spec.Name, words: wordsOf(lib), ignored: map[place][]string{}, authors: map[int]place{}}
+	for i, line := range strings.Split(l.Code, "\n") {
+		b, _ := marks.ReadBlock(line)
+		for n := 1; b.File != "" && n <= b.Lines; n++ {
+			l.authors[i+1+n] = place{b.File, n}
+		}
 	}
 	for i := range lib.Spec.Functions {
-		f := &function{Function: &lib.Spec.Functions[i], lib: l}
+		f := &function{Function: &lib.Spec.Functions[i], lib: l, rules: expressions(&lib.Spec.Functions[i])}
 		for _, p := range f.Params {
 			if p.Kind != spec.KindKey {
 				f.args = append(f.args, p)
@@ -113,8 +118,8 @@ func (l *Library) silenced(f Finding) bool {
 
 // locate finds the author's line of a line of the bundle; ok is false for generated code.
 func (l *Library) locate(line int) (at place, ok bool) {
-	file, n := l.located.Locate(line)
-	return place{file, n}, file != ""
+	at, ok = l.authors[line]
+	return at, ok
 }
 
 // forever reports whether a header says that a key may stay without an expiry.

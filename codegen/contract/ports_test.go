@@ -1,20 +1,20 @@
 package contract_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/codegen/contract"
+	"github.com/rlfunc/rlfunc/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 )
 
-// A port does what a script of another project does, in Lua of its own: testdata/ports is a project of such libraries. Vet has findings in
+// A port does what a script of another project does, in Lua of its own: testdata/ports has such libraries. Vet has findings in
 // them that are false, and no comments silence these: they are what a better check is measured by. Running them has none.
-const ports = "testdata/ports/functions"
+const ports = "testdata/ports"
 
 // A finding of these is either a fault that its project has, too, or one of the checker.
 func TestPorts_keepTheirContracts(t *testing.T) {
-	tree, found := source.Load(os.DirFS(ports), "functions", source.Options{})
+	tree, found := source.Load(golden.Tree(t, ports), "functions", source.Options{})
 	if len(found) > 0 {
 		t.Fatal(found.Error())
 	}

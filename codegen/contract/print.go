@@ -109,14 +109,9 @@ func (c *call) fields() (out []string) {
 	for i, p := range c.args {
 		v := c.values[i]
 		switch {
-		case p.Kind.Group() && len(v.rows) == 0:
-		case p.Kind.Group():
-			add(p.Name, c.rows(pkg, owner, p, v))
-			if p.Kind == spec.KindPacked && len(p.Keys()) > 0 {
-				add(p.Name+"_of", rowSubjects(v))
-			}
-		case p.Kind.Repeated():
-			add(p.Name, c.list(pkg, owner, p, v))
+		case p.Kind == spec.KindGroup && len(v.rows) == 0:
+		case p.Kind == spec.KindGroup:
+			add(p.Name, rows(pkg, goclient.RowType(owner, p), p, v))
 		case !v.absent:
 			add(p.Name, literal(pkg, owner, p, v.text))
 		}
@@ -140,61 +135,25 @@ func subjectList(of []string) string {
 	return "[]fcall.Subject{" + strings.Join(quoted, ", ") + "}"
 }
 
-func rowSubjects(v value) string {
-	of, any := make([]string, len(v.rows)), false
-	for i, r := range v.rows {
-		of[i] = r.of
-		any = any || r.of != ""
-	}
-	if !any {
-		return ""
-	}
-	return subjectList(of)
-}
-
-func (c *call) rows(pkg, owner string, p spec.Field, v value) string {
-	typ := goclient.RowType(owner, p)
-	inner, fields := owner+goclient.Name(p.Name), cells(p)
-	if p.Rows != "" {
-		inner = typ
-	}
-	rows := make([]string, len(v.rows))
+// rows is the Go literal of a group's rows, whose type is a generated one.
+func rows(pkg, kind string, g spec.Field, v value) string {
+	fields, all := cells(g), make([]string, len(v.rows))
 	for i, r := range v.rows {
 		var out []string
 		for j, cell := range r.cells {
 			if cell.absent {
 				continue
 			}
-			if text := literal(pkg, inner, fields[j], cell.text); text != "" {
+			if text := literal(pkg, kind, fields[j], cell.text); text != "" {
 				out = append(out, goclient.Name(fields[j].Name)+": "+text)
 			}
 		}
-		rows[i] = "{" + strings.Join(out, ", ") + "}"
-	}
-	if p.Kind == spec.KindPacked {
-		return fmt.Sprintf("luatest.Must(%[1]s.Pack%[2]s(%[1]s.%[2]s%[3]s))", pkg, typ, strings.Join(rows, fmt.Sprintf(", %s.%s", pkg, typ)))
-	}
-	return fmt.Sprintf("[]%s.%s{%s}", pkg, typ, strings.Join(rows, ", "))
-}
-
-func (c *call) list(pkg, owner string, p spec.Field, v value) string {
-	if len(v.rows) == 0 {
-		return ""
-	}
-	item := p.Fields[0]
-	of := goclient.ItemType(item)
-	if item.Kind == spec.KindEnum {
-		of = pkg + "." + goclient.EnumType(owner+goclient.Name(p.Name), item)
-	}
-	items := make([]string, len(v.rows))
-	for i, r := range v.rows {
-		text := literal(pkg, owner, item, r.cells[0].text)
-		if text == "" {
-			text = "false"
+		if r.of != "" {
+			out = append(out, "Of: "+strconv.Quote(r.of))
 		}
-		items[i] = text
+		all[i] = fmt.Sprintf("%s.%s{%s}", pkg, kind, strings.Join(out, ", "))
 	}
-	return "[]" + of + "{" + strings.Join(items, ", ") + "}"
+	return fmt.Sprintf("%s.Pack%s(%s)", pkg, kind, strings.Join(all, ", "))
 }
 
 // literal is the Go literal of a field; empty where the zero value says the same.
@@ -206,13 +165,9 @@ func literal(pkg, owner string, f spec.Field, text string) string {
 			return ""
 		}
 	case spec.KindEnum:
-		return pkg + "." + goclient.EnumType(owner, f) + goclient.Name(text)
+		return pkg + "." + goclient.ResultType(owner, f) + goclient.Name(text)
 	case spec.KindText:
 		return strconv.Quote(text)
-	case spec.KindBytes:
-		return "[]byte(" + strconv.Quote(text) + ")"
-	case spec.KindJSON:
-		return "json.RawMessage(" + strconv.Quote(text) + ")"
 	case spec.KindTime:
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return fmt.Sprintf("time.UnixMicro(%d)", n)

@@ -115,9 +115,7 @@ func (w *watch) result(name string, f spec.Field, v any) {
 		w.add("result", 0, "result "+name+" "+format, args...)
 	}
 	if v == nil {
-		if !f.Optional {
-			wrong("is nil")
-		}
+		wrong("is nil")
 		return
 	}
 	switch {
@@ -129,9 +127,9 @@ func (w *watch) result(name string, f spec.Field, v any) {
 		if text, _ := v.(string); !slices.Contains(f.Values, text) {
 			wrong("is %s, none of %s", shown(v), strings.Join(f.Values, ", "))
 		}
-	case f.Kind.Sized():
+	case f.Kind == spec.KindText:
 		w.text(wrong, f, v)
-	case f.Kind.Repeated():
+	case f.Kind == spec.KindGroup:
 		w.rows(wrong, name, f, v)
 	default:
 		w.number(wrong, f, v)
@@ -203,10 +201,6 @@ func (w *watch) rows(wrong func(string, ...any), name string, f spec.Field, v an
 	for i := range n {
 		at := fmt.Sprintf("%s.%d", name, i)
 		e := table[float64(i+1)]
-		if f.Kind == spec.KindList {
-			w.result(at, f.Fields[0], e)
-			continue
-		}
 		cells, ok := e.(map[any]any)
 		if !ok {
 			w.add("result", 0, "result %s is %s, not a row", at, shown(e))

@@ -92,7 +92,7 @@ func simpler(p spec.Field, v value) (out []value) {
 		out = append(out, value{absent: true})
 	}
 	switch {
-	case p.Kind.Repeated() || p.Kind == spec.KindPacked:
+	case p.Kind == spec.KindGroup:
 		return append(out, simplerRows(p, v)...)
 	case p.Kind.Integer():
 		n, _ := strconv.ParseInt(v.text, 10, 64)
@@ -101,7 +101,7 @@ func simpler(p spec.Field, v value) (out []value) {
 				out = append(out, value{text: strconv.FormatInt(to, 10)})
 			}
 		}
-	case p.Kind == spec.KindText || p.Kind == spec.KindBytes:
+	case p.Kind == spec.KindText:
 		if v.text != "a" && p.Min <= 1 && p.Max >= 1 {
 			out = append(out, value{text: "a"})
 		}

@@ -3,7 +3,6 @@ package contract
 import (
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -67,7 +66,7 @@ func (s *Strict) After() (found []Finding) {
 	now := s.clock()
 	back := now < s.latest
 	s.latest = max(s.latest, now)
-	if s.values != nil {
+	if s.values != nil && !s.blind {
 		if a := s.results(); len(s.calls) == 1 {
 			s.keys(op, a, s.changes(s.server), s.promises, back, now)
 		}
@@ -94,19 +93,8 @@ func parse(f *function, args []string) []value {
 	for i, p := range f.args {
 		text := next()
 		switch {
-		case p.Kind == spec.KindPacked:
+		case p.Kind == spec.KindGroup:
 			values[i] = unpack(p, text)
-		case p.Kind.Repeated():
-			n, _ := strconv.Atoi(text)
-			width := len(cells(p))
-			for range min(n, len(args)/max(width, 1)) {
-				r := row{cells: make([]value, width)}
-				for j := range r.cells {
-					cell := next()
-					r.cells[j] = value{text: cell, absent: cell == ""}
-				}
-				values[i].rows = append(values[i].rows, r)
-			}
 		default:
 			values[i] = value{text: text, absent: text == ""}
 		}

@@ -36,6 +36,7 @@ type watch struct {
 	endless map[string]bool // functions that have been stopped once
 	fills   map[string]bool // the suffixes of keys to which functions add
 	random  bool            // a command whose replies may differ has run
+	lacking []Unchecked     // commands that the engine does not have
 
 	// of the running sequence
 	foreign bool            // content has been put under its keys
@@ -47,6 +48,7 @@ type watch struct {
 	lib      *Library
 	fn       *function
 	running  bool
+	blind    bool  // it has run a command that the engine does not have, so the rest of it says nothing
 	reply    any   // as the server sends it
 	values   []any // what the function has returned; nil: the generated checks have refused the call
 	steps    int
@@ -102,7 +104,7 @@ func newWatch(libs []*Library) *watch {
 
 // begin forgets the call before.
 func (w *watch) begin() {
-	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed, w.excused = nil, nil, 0, 0, 0, 0, 0, false, false
+	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed, w.excused, w.blind = nil, nil, 0, 0, 0, 0, 0, false, false, false
 	clear(w.written)
 	clear(w.touched)
 	clear(w.remade)
@@ -116,7 +118,7 @@ func (w *watch) pass(c *call, args []string) {
 	}
 	c.each(func(f spec.Field, v value) {
 		w.passed[v.text] = true
-		if f.Kind.Sized() {
+		if f.Kind == spec.KindText {
 			w.names[v.text] = true
 		}
 	})
@@ -132,8 +134,11 @@ func (w *watch) add(rule string, line int, format string, args ...any) {
 }
 
 // causes are the faults of a call without those that only follow from another: a command that fails raises an error, and what was written
-// before it stays.
+// before it stays. A call that ran a command which the engine lacks has none.
 func (w *watch) causes() []fault {
+	if w.blind {
+		return nil
+	}
 	has := func(rules ...string) bool {
 		return slices.ContainsFunc(w.faults, func(f fault) bool { return slices.Contains(rules, f.rule) })
 	}
@@ -303,13 +308,19 @@ func (w *watch) Replied(elements int, failure string) {
 		return
 	}
 	shown := brief(w.last.args)
+	_, absent, lacks := strings.Cut(failure, "the embedded engine has no '")
 	switch {
+	case lacks:
+		w.blind = true
+		absent, _, _ = strings.Cut(absent, "'")
+		at, _ := w.lib.locate(w.line)
+		if u := (Unchecked{Place{at.file, at.line}, strings.ToUpper(absent)}); !slices.Contains(w.lacking, u) {
+			w.lacking = append(w.lacking, u)
+		}
 	case strings.HasPrefix(failure, "RLUNDECLARED"):
 		w.add("undeclared-key", w.line, "%s uses a key that is not among the keys of the header: %s", w.last.name, strings.TrimPrefix(failure, "RLUNDECLARED "))
 	case strings.Contains(failure, "read-only script"):
 		w.add("no-writes", w.line, "%s writes, and the header has no-writes", shown)
-	case strings.Contains(failure, "the embedded engine has no"):
-		w.add("failed-command", w.line, "%s: %s", shown, failure)
 	case strings.HasPrefix(failure, "ERR Wrong number"), strings.HasPrefix(failure, "ERR wrong number"), strings.HasPrefix(failure, "ERR unknown"),
 		strings.Contains(failure, "not allowed"), strings.Contains(failure, "syntax error"), strings.Contains(failure, "invalid expire"):
 		w.add("failed-command", w.line, "%s: %s", shown, failure)

@@ -11,12 +11,7 @@ import (
 
 // Library returns the library in the form of a generated package.
 func Library(lib *source.Library) *fcall.Library {
-	b := bundle.Write(lib)
-	out := &fcall.Library{Name: lib.Spec.Name, Version: lib.Spec.Version, ServerName: lib.Spec.Server, Code: b.Code}
-	for _, s := range b.Sections {
-		out.Files = append(out.Files, fcall.Section{Line: s.Line, File: s.File, FileLine: s.FileLine})
-	}
-	return out
+	return &fcall.Library{Name: lib.Spec.Name, Version: lib.Spec.Version, ServerName: lib.Spec.Server, Code: bundle.Write(lib)}
 }
 
 // Function describes a function of a library, for calls without a generated client.
@@ -27,18 +22,6 @@ func Function(lib *fcall.Library, fn *spec.Function) *fcall.Function {
 	}
 	return &fcall.Function{
 		Library: lib, Name: fn.Name, ServerName: fn.Server, ReadOnly: fn.Has("no-writes"), Codes: codes,
-		Omissible: fn.Omissible(), Results: results(spec.Sent(fn.Results)),
+		Omissible: fn.Omissible(),
 	}
-}
-
-func results(fields []spec.Field) []fcall.Result {
-	digits := spec.Digits(fields)
-	out := make([]fcall.Result, len(fields))
-	for i, f := range fields {
-		out[i] = fcall.Result{Values: digits[i], Text: f.Kind.Text()}
-		if f.Kind.Repeated() {
-			out[i].Rows = results(f.Fields)
-		}
-	}
-	return out
 }

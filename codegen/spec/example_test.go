@@ -8,7 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// A program in another language reads what `rlfunc describe --json` prints; this one lists what a function takes.
+// A program in another language reads the JSON form; this one lists what a function takes.
 func ExampleLibrary() {
 	described := `{
 		"format": 1, "name": "quota", "version": "1.0.0", "server": "quota_v1",

@@ -1,14 +1,12 @@
 // Package spec is the contract of a library as plain data: what the annotations say, and nothing of Lua or Go.
 //
-// It is what `rlfunc describe --json` prints, so its JSON names are an interface: Format goes up when they change.
+// Its JSON form is for generators of clients in other languages, so the names are an interface: Format goes up when they change.
 package spec
 
 import (
 	"math"
 	"slices"
 	"strconv"
-
-	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // Format is the version of the JSON form.
@@ -36,9 +34,8 @@ type Library struct {
 	Version   string     `json:"version"` // semantic version, "1.0.0"
 	Server    string     `json:"server"`  // the name in Redis, "ratelimit_v1"
 	Doc       string     `json:"doc"`
-	Requires  Servers    `json:"requires,omitempty"` // one of them; absent where Redis 7.0 and every version of Valkey will do
-	File      string     `json:"file"`               // where it is declared, "ratelimit/library.lua"
-	Line      int        `json:"line"`               // of the version
+	File      string     `json:"file"` // where it is declared, "ratelimit/library.lua"
+	Line      int        `json:"line"` // of the version
 	Col       int        `json:"col"`
 	Functions []Function `json:"functions"`
 }
@@ -73,14 +70,14 @@ func (f *Function) Has(flag string) bool {
 	return false
 }
 
-// Omissible is how many arguments at the end a call leaves out where they are absent: optional ones, and packed groups of no rows.
+// Omissible is how many arguments at the end a call leaves out where they are absent: optional ones, and groups of no rows.
 func (f *Function) Omissible() int {
 	n := 0
 	for _, p := range slices.Backward(f.Params) {
 		if p.Kind == KindKey {
 			continue
 		}
-		if !p.Optional && (p.Kind != KindPacked || p.Min > 0) {
+		if !p.Optional && (p.Kind != KindGroup || p.Min > 0) {
 			break
 		}
 		n++
@@ -97,12 +94,10 @@ func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
 // A Kind is what a field carries, with its unit.
 type Kind string
 
-// The kinds. Only params have keys and packed groups; only groups, packed or not, and lists have fields.
+// The kinds. Only params have keys, and only groups have fields. An argument group travels as one text, a result group as an array.
 const (
 	KindKey      Kind = "key"
 	KindGroup    Kind = "group"
-	KindList     Kind = "list"     // values of one kind, the only field, which has the list's name
-	KindPacked   Kind = "packed"   // a group of arguments whose rows travel as one argument
 	KindCount    Kind = "count"    // a whole number, 0 or more
 	KindInt      Kind = "int"      // a whole number that may be below 0
 	KindFloat    Kind = "float"    // a finite number with a fraction; its bounds are whole numbers, NoMin and NoMax without
@@ -111,16 +106,8 @@ const (
 	KindTime     Kind = "time"     // microseconds since 1970
 	KindBool     Kind = "bool"
 	KindText     Kind = "text"
-	KindBytes    Kind = "bytes" // any bytes, also none
-	KindJSON     Kind = "json"  // the text of a JSON value
 	KindEnum     Kind = "enum"
 )
-
-// Group reports whether fields of the kind have rows.
-func (k Kind) Group() bool { return k == KindGroup || k == KindPacked }
-
-// Repeated reports whether fields of the kind travel as a count and rows.
-func (k Kind) Repeated() bool { return k == KindGroup || k == KindList }
 
 // Integer reports whether the kind is a whole number on the wire.
 func (k Kind) Integer() bool {
@@ -129,12 +116,6 @@ func (k Kind) Integer() bool {
 
 // Signed reports whether values of the kind may be below 0.
 func (k Kind) Signed() bool { return k == KindInt || k == KindFloat }
-
-// Sized reports whether the bounds of the kind are numbers of bytes.
-func (k Kind) Sized() bool { return k == KindText || k == KindBytes || k == KindJSON }
-
-// Text reports whether results of the kind travel as text. The empty text is 0 for numbers.
-func (k Kind) Text() bool { return k.Sized() || k.Signed() }
 
 // A Field is one parameter or result.
 type Field struct {
@@ -146,23 +127,24 @@ type Field struct {
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 
-	Min        int64    `json:"min"`                   // integers: least legal value; text, bytes and json: least bytes; group and list: least rows
-	Max        int64    `json:"max"`                   // integers: greatest legal value; text, bytes and json: most bytes; group and list: most rows
-	Optional   bool     `json:"optional,omitempty"`    // absent is nil in Lua; of a result, too
+	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group: least rows
+	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group: most rows
+	Optional   bool     `json:"optional,omitempty"`    // argument: absent is nil in Lua
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
 	Values     []string `json:"values,omitempty"`      // enum
 	Redis      string   `json:"redis,omitempty"`       // key: string, hash, list, set, zset, stream; any where SuffixKind is set
-	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a packed group
+	With       string   `json:"with,omitempty"`        // key that a call has only with this argument, which is optional text or a group
 	Own        bool     `json:"own,omitempty"`         // key with an argument: a call may give the argument's keys a subject of their own
 	Several    bool     `json:"several,omitempty"`     // key: a call has Min to Max of them, each of a subject of its own
 	Forever    bool     `json:"forever,omitempty"`     // key: what it holds lasts, so calls may leave it without an expiry
 	Suffix     string   `json:"suffix,omitempty"`      // key: what comes after the tag, "log"
 	SuffixKind string   `json:"suffix_kind,omitempty"` // key in a group, instead of Suffix: the enum field whose value it is
 	SuffixOf   string   `json:"suffix_of,omitempty"`   // key: the text argument, or in a group the row's text field, whose value ends the suffix
+	SuffixBy   []string `json:"suffix_by,omitempty"`   // key: the durations and texts before SuffixOf; those that are omitted are left out
 	Rows       string   `json:"rows,omitempty"`        // group: the lib file that declares its rows; absent where the function does
-	Prepare    bool     `json:"prepare,omitempty"`     // packed group: the lib file prepares each row once it is decoded
-	Fields     []Field  `json:"fields,omitempty"`      // group: one row; list: one item
+	Prepare    bool     `json:"prepare,omitempty"`     // group of arguments: the lib file prepares each row once it is decoded
+	Fields     []Field  `json:"fields,omitempty"`      // group: one row
 }
 
 // DefaultWord returns what an omitted argument means, as its header writes it without the unit, and whether the header says so.
@@ -197,10 +179,10 @@ func (f *Field) Span() (least, most float64) {
 	return least, most
 }
 
-// KeyName is the Lua name of the array that holds one key of a packed group for all rows.
+// KeyName is the Lua name of the array that holds one key of an argument group for all rows.
 func (f *Field) KeyName(key Field) string { return f.Name + "_" + key.Lua }
 
-// Cells returns the fields of a packed group's row that its pack holds: all but keys. The first least of them must be there; those
+// Cells returns the fields of an argument group's row that travel: all but keys. The first least of them must be there; those
 // after are optional and may be missing.
 func (f *Field) Cells() (cells []Field, least int) {
 	for _, c := range f.Fields {
@@ -251,65 +233,4 @@ func ofKind(fields []Field, k Kind) []Field {
 		}
 	}
 	return out
-}
-
-// A Server is a product, "redis" or "valkey", and the least version of it that a library runs on.
-type Server = requires.Server
-
-// Servers are what a library requires: one of them. None means Redis 7.0 and every version of Valkey.
-type Servers = requires.Servers
-
-// HasPrefix begins the Lua name of the bool that precedes an optional result.
-const HasPrefix = "rlfunc_has_"
-
-// Sent returns results as they travel: a bool precedes each optional one, in rows too, and is false where there is none.
-func Sent(results []Field) []Field {
-	out := make([]Field, 0, len(results))
-	for _, f := range results {
-		if f.Optional {
-			out = append(out, Field{Name: f.Name, Lua: HasPrefix + f.Lua, Kind: KindBool})
-		}
-		if f.Kind.Repeated() {
-			f.Fields = Sent(f.Fields)
-		}
-		out = append(out, f)
-	}
-	return slices.Clip(out)
-}
-
-const (
-	// Wide is how many values a count has that shares a number with others. One that can be greater shares it only while it is smaller.
-	Wide = 1 << 20
-
-	// PairSmall bounds the small results, and PairNumber the first of two numbers in thousands, that together are sent as one number.
-	PairSmall  = 1 << 5
-	PairNumber = 1 << 23
-
-	mostWord = 1 << 32 // what is left of 2^53 holds a time of a few minutes, or a count
-)
-
-// Digits says how many values each of these results has as a digit of the number that the small ones share; 0 for one that travels by
-// itself. A client and a server have to agree on it. docs/reference/wire.md describes what they send.
-func Digits(results []Field) []int64 {
-	out, word := make([]int64, len(results)), int64(1)
-	for i, f := range results {
-		n := f.Digit()
-		if n > 0 && word*n <= mostWord {
-			out[i], word = n, word*n
-		}
-	}
-	return out
-}
-
-// Digit is how many values a small result has; 0 for others.
-func (f *Field) Digit() int64 {
-	switch f.Kind {
-	case KindBool:
-		return 2
-	case KindEnum:
-		return int64(len(f.Values))
-	case KindCount:
-		return min(f.Max, Wide-1) + 1
-	}
-	return 0
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,7 +16,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/functions"
 	"github.com/rlfunc/rlfunc/gen/abuse"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
@@ -77,20 +74,6 @@ func TestRuns_areTheSameOnEveryEngine(t *testing.T) {
 	}
 	compare(t, ratelimit.Library, ratelimit.New, limiters, want)
 	compare(t, abuse.Library, abuse.New, blocks, want)
-	compare(t, cost.Library, cost.New, budgets, want)
-}
-
-// For equal costs, a budget admits the same as a sliding_log.
-func budgets(c *cost.Client) []kind {
-	receipt := 0
-	return []kind{{"sliding_log", "every admission is kept", func(ctx context.Context) (bool, error) {
-		receipt++
-		answer, err := c.Reserve(ctx, cost.ReserveParams{
-			Subject: "u1", Receipt: fmt.Sprint(receipt), Estimate: 1,
-			Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: limit, Window: window}),
-		})
-		return answer.Allowed, err
-	}}}
 }
 
 type answers struct{ Admitted, Refused []time.Duration }

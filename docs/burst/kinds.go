@@ -17,7 +17,7 @@ type kind struct {
 }
 
 func limiters(c *ratelimit.Client) []kind {
-	both := ratelimit.MustPackLimit(
+	both := ratelimit.PackLimit(
 		ratelimit.Limit{Name: "minute", Kind: ratelimit.LimitKindSlidingLog, Limit: limit, Window: window},
 		ratelimit.Limit{Name: "burst", Kind: ratelimit.LimitKindGCRA, Limit: limit, Window: window, Burst: 3},
 	)
@@ -52,7 +52,7 @@ func limiters(c *ratelimit.Client) []kind {
 func blocks(c *abuse.Client) []kind {
 	return []kind{{"abuse.attempt", "the 11th blocks a minute", func(ctx context.Context) (bool, error) {
 		answer, err := c.Attempt(ctx, abuse.AttemptParams{
-			Subject: "u1", Tiers: []abuse.AttemptTiers{{Threshold: limit + 1, Window: window, Block: time.Minute}},
+			Subject: "u1", Tiers: abuse.PackAttemptTiers(abuse.AttemptTiers{Threshold: limit + 1, Window: window, Block: time.Minute}),
 		})
 		return answer.Allowed, err
 	}}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
 )
 
 // A question is the body of POST /v1/chat.
@@ -50,7 +51,7 @@ func questionOf(ctx context.Context) question {
 }
 
 // estimate returns the highest cost of a request.
-func estimate(r *http.Request) fcall.Micros {
+func estimate(r *http.Request) guard.Amounts {
 	q := questionOf(r.Context())
-	return fcall.Micros(tokensOf(q.Message)+q.MaxTokens) * oneToken
+	return guard.Amounts{Money: fcall.Micros(tokensOf(q.Message)+q.MaxTokens) * oneToken}
 }

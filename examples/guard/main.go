@@ -21,7 +21,7 @@ func main() {
 	mux.HandleFunc("POST /v1/chat", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
 
 	ctx := context.Background()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	if _, err := loader.Ensure(ctx, rdb, genguard.Library); err != nil {
 		log.Print(err) // the service also works while Redis is down
 	}

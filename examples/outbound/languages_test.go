@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
+	"github.com/rlfunc/rlfunc/guard/outbound"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
@@ -75,9 +76,13 @@ declare class Buffer extends Uint8Array {}
 
 // A program in another language shares the account's limits, budgets and pauses with guard.
 func sharesTheAccount(t *testing.T, env []string, command ...string) {
-	answers := []int{http.StatusOK, http.StatusTooManyRequests}
+	answers := []int{http.StatusOK, http.StatusBadRequest, http.StatusServiceUnavailable, 529}
+	after := []string{"", "", "0.5", time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat)}
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "600")
+		if after[0] != "" {
+			w.Header().Set("Retry-After", after[0])
+		}
+		after = after[1:]
 		w.WriteHeader(answers[0])
 		answers = answers[1:]
 		_, _ = w.Write([]byte(`{"usage": {"prompt_tokens": 100, "completion_tokens": 23}}`))
@@ -99,15 +104,19 @@ func sharesTheAccount(t *testing.T, env []string, command ...string) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if err := g.Pause(t.Context(), "account=llm/other", time.Second); err != nil { // loads the library
-		t.Fatal(err)
-	}
-	acquire := func() (*guard.Decision, error) { return g.Acquire(t.Context(), guard.Request{Endpoint: "llm"}) }
-	d, err := acquire()
+	transport, err := outbound.New(g, outbound.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Charge.End(t.Context(), guard.End{})
+	if err := transport.Pause(t.Context(), "account=llm/other", time.Second); err != nil { // loads the library
+		t.Fatal(err)
+	}
+	acquire := func() (*outbound.Call, error) { return transport.Acquire(t.Context(), guard.Request{Endpoint: "llm"}) }
+	call, err := acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.End(t.Context(), guard.End{})
 	program := func() (string, error) {
 		c := exec.CommandContext(t.Context(), command[0], append(command[1:], "redis://"+addr.String(), upstream.URL)...)
 		c.Env = append(os.Environ(), env...)
@@ -117,14 +126,16 @@ func sharesTheAccount(t *testing.T, env []string, command ...string) {
 	if out, err := program(); err != nil || !strings.Contains(out, "prompt_tokens") {
 		t.Fatal(out, err)
 	}
-	if d, err = acquire(); err != nil || d.Limits[0].Remaining != 57 || d.Budgets[0].Remaining != (40_000-1500-123-1500)*1_000_000 {
-		t.Fatalf("after a call by guard, one by the program, and one by guard: %+v %v", d, err)
+	if call, err = acquire(); err != nil || call.Decision.Limits[0].Remaining != 57 || call.Decision.Budgets[0].Remaining != (40_000-1500-123-1500)*1_000_000 {
+		t.Fatalf("after a call by guard, one by the program, and one by guard: %+v %v", call, err)
 	}
-	d.Charge.End(t.Context(), guard.End{})
-	if out, err := program(); err == nil || !strings.Contains(out, "429") {
-		t.Fatal(out, err)
+	call.End(t.Context(), guard.End{})
+	for _, status := range []string{"400", "503", "529"} { // the second pauses for half a second
+		if out, err := program(); err == nil || !strings.Contains(out, status) {
+			t.Fatal(out, err)
+		}
 	}
-	var refused *guard.RefusedError
+	var refused *outbound.RefusedError
 	if _, err = acquire(); !errors.As(err, &refused) || refused.Decision.Reason != guard.ReasonBlocked || refused.Decision.RetryAfter < 500*time.Second {
 		t.Errorf("after a pause that the program learned: %v", err)
 	}

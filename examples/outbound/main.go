@@ -29,7 +29,7 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/examples/outbound/api"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/outbound"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -66,6 +66,7 @@ func work(w io.Writer, url string, minute, total time.Duration) error {
 	if err != nil {
 		return err
 	}
+	options.ContextTimeoutEnabled = true
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
 	g, err := guard.New(rdb, p, guard.Options{})
@@ -73,7 +74,7 @@ func work(w io.Writer, url string, minute, total time.Duration) error {
 		return err
 	}
 	defer g.Close()
-	transport, err := httpguard.NewTransport(g, httpguard.TransportOptions{Usage: httpguard.Tokens("tokens")})
+	transport, err := outbound.New(g, outbound.Options{Usage: outbound.Tokens("tokens")})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,6 @@
 """Calls an API from Python within the account's limits in limits.yaml. The keys are those of guard, so that programs in Go and Python share them."""
 
+import email.utils
 import json
 import sys
 import time
@@ -9,18 +10,17 @@ import uuid
 from datetime import timedelta
 
 import redis
-from rlfunc_clients import abuse, guard
+from rlfunc_clients import Micros, abuse, guard
 
 KIND = guard.LimitKind
 MINUTE = timedelta(minutes=1, milliseconds=500)  # guard's windows are 2 % longer, by half a second at most
 AT_ONCE = guard.Limit(name="llm/at_once", kind=KIND.CONCURRENCY, limit=5, window=timedelta(seconds=30))
-LIMITS = guard.LimitPack(
+LIMITS = [
     guard.Limit(name="llm/requests", kind=KIND.SLIDING_LOG, limit=60, window=MINUTE),
     guard.Limit(name="llm/pace", kind=KIND.GCRA, limit=60, window=timedelta(minutes=1), burst=2),
     AT_ONCE,
-)
-PLACES = guard.LimitPack(AT_ONCE)
-BUDGETS = guard.BudgetPack(guard.Budget(budget=40000, window=MINUTE, unit="tokens"))
+]
+BUDGETS = [guard.Budget(budget=Micros(40000), window=MINUTE, unit="tokens")]  # whole ones of a unit
 
 
 class Upstream:
@@ -42,13 +42,17 @@ class Upstream:
             tokens = _used(body, tokens)
             return body
         except urllib.error.HTTPError as error:
-            if error.code == 429:  # it has used nothing, and no process calls until then
-                tokens, text = 0, error.headers.get("Retry-After", "")
-                pause = min(max(float(text), 1), 3600) if text.isdecimal() else 1
+            tokens = 0  # it has used nothing
+            pause = min(max(map(_wait_of, error.headers.get_all("Retry-After", [])), default=0), 3600) or float(error.code == 429)
+            if pause > 0:  # no process calls until then
                 self.abuse.block(self.subject, duration=timedelta(seconds=pause), reason="the upstream asked for a pause")
             raise
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, TimeoutError):  # nothing was sent
+                tokens = 0
+            raise
         finally:
-            self.guard.release(self.subject, limits=PLACES, holder=call)
+            self.guard.release(self.subject, limits=[AT_ONCE], holder=call)
             self.guard.settle(self.subject, budgets=BUDGETS, reservation=call, units=_amount(tokens))
 
     def _wait(self, call: str, tokens: int) -> None:
@@ -65,8 +69,20 @@ class Upstream:
             time.sleep(wait)
 
 
-def _amount(tokens: int) -> guard.UnitAmountPack:
-    return guard.UnitAmountPack(guard.UnitAmount(unit="tokens", amount=tokens))
+def _wait_of(text: str) -> float:
+    """Returns the seconds of a Retry-After: a number, with or without decimals, or a date."""
+    try:
+        wait = float(text)
+    except ValueError:
+        try:
+            wait = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+        except (TypeError, ValueError):
+            return 0
+    return wait if wait > 0 else 0  # nor if it is not a number
+
+
+def _amount(tokens: int) -> "list[guard.UnitAmount]":
+    return [guard.UnitAmount(unit="tokens", amount=tokens)]
 
 
 def _used(body: bytes, estimate: int) -> int:

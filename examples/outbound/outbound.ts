@@ -7,14 +7,13 @@ import { abuse, guard, micros, milliseconds, minutes, seconds, toMilliseconds } 
 
 const minute = milliseconds(60_500); // guard's windows are 2 % longer, by half a second at most
 const atOnce: guard.Limit = { name: "llm/at_once", kind: "concurrency", limit: 5, window: seconds(30) };
-const limits = guard.packLimit(
+const limits = [
   { name: "llm/requests", kind: "sliding_log", limit: 60, window: minute },
   { name: "llm/pace", kind: "gcra", limit: 60, window: minutes(1), burst: 2 },
   atOnce,
-);
-const places = guard.packLimit(atOnce);
-const budgets = guard.packBudget({ budget: micros(40_000), window: minute, unit: "tokens" }); // whole ones of a unit
-const amount = (tokens: number): guard.UnitAmountPack => guard.packUnitAmount({ unit: "tokens", amount: tokens });
+] as const;
+const budgets = [{ budget: micros(40_000), window: minute, unit: "tokens" }]; // whole ones of a unit
+const amount = (tokens: number): guard.UnitAmount[] => [{ unit: "tokens", amount: tokens }];
 
 /** An account of an API. */
 export class Upstream {
@@ -40,17 +39,19 @@ export class Upstream {
     try {
       const response = await fetch(url, { ...init, signal: late.signal });
       const body = await response.text();
-      if (response.status === 429) { // it has used nothing, and no process calls until then
-        tokens = 0;
-        const pause = Math.min(Math.max(Number(response.headers.get("retry-after")) || 1, 1), 3600);
-        await this.abuse.block({ subject: this.subject, duration: seconds(pause), reason: "the upstream asked for a pause" });
-      } else {
+      if (response.ok) {
         tokens = used(body, tokens);
+        return [response, body];
+      }
+      tokens = 0; // it has used nothing
+      const pause = Math.min(waitOf(response.headers.get("retry-after") ?? "") || (response.status === 429 ? 1000 : 0), 3_600_000);
+      if (pause > 0) { // no process calls until then
+        await this.abuse.block({ subject: this.subject, duration: milliseconds(pause), reason: "the upstream asked for a pause" });
       }
       return [response, body];
     } finally {
       clearTimeout(timer);
-      await this.guard.release({ subject: this.subject, limits: places, holder: call });
+      await this.guard.release({ subject: this.subject, limits: [atOnce], holder: call });
       await this.guard.settle({ subject: this.subject, budgets, reservation: call, units: amount(tokens) });
     }
   }
@@ -67,6 +68,12 @@ export class Upstream {
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }
+}
+
+/** The milliseconds of a Retry-After: seconds, with or without decimals, or a date. */
+function waitOf(text: string): number {
+  const wait = /^[0-9.]+$/.test(text) ? Math.ceil(Number(text) * 1000) : Date.parse(text) - Date.now();
+  return wait > 0 ? wait : 0;
 }
 
 function used(body: string, estimate: number): number {

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "api"})
 	if err != nil {
 		log.Fatal(err)

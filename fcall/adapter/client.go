@@ -1,3 +1,6 @@
+// Package adapter runs the calls of generated clients over a client library other than go-redis.
+//
+// The modules fcall/adapter/rueidis and fcall/adapter/valkeygo are such adapters. Another library needs a [Sender].
 package adapter
 
 import (
@@ -218,13 +221,9 @@ func wordsOf(args []any) ([]string, error) {
 // anyKey routes commands without keys.
 const anyKey = "any"
 
-// keyOf returns the first key of a call of a function or script, or anyKey.
+// keyOf returns the first key of a call of a function, or anyKey.
 func keyOf(words []string) string {
-	if len(words) < 4 || words[2] == "0" {
-		return anyKey
-	}
-	switch strings.TrimSuffix(words[0], "_RO") {
-	case "FCALL", "EVAL", "EVALSHA":
+	if len(words) > 3 && strings.HasPrefix(words[0], "FCALL") && words[2] != "0" {
 		return words[3]
 	}
 	return anyKey

@@ -41,7 +41,7 @@ func TestClient_routesByTheFirstKey(t *testing.T) {
 	ctx, pipe := t.Context(), c.Pipeline()
 	cmds := []*redis.Cmd{
 		redis.NewCmd(ctx, "FCALL", "f", 2, "first", "second", int64(-7), 1.5, []byte("x")),
-		redis.NewCmd(ctx, "EVALSHA_RO", "digest", "1", "key"),
+		redis.NewCmd(ctx, "FCALL_RO", "g", "1", "key"),
 		redis.NewCmd(ctx, "FCALL", "f", 0, "not-a-key"),
 		redis.NewCmd(ctx, "FUNCTION", "LOAD", "code"),
 	}
@@ -51,7 +51,7 @@ func TestClient_routesByTheFirstKey(t *testing.T) {
 	_, err := pipe.Exec(ctx)
 	if diff := cmp.Diff([][]Command{{
 		{"first", []string{"FCALL", "f", "2", "first", "second", "-7", "1.5", "x"}},
-		{"key", []string{"EVALSHA_RO", "digest", "1", "key"}},
+		{"key", []string{"FCALL_RO", "g", "1", "key"}},
 		{anyKey, []string{"FCALL", "f", "0", "not-a-key"}},
 		{anyKey, []string{"FUNCTION", "LOAD", "code"}},
 	}}, r.sent); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/fcall/adapter"
 	"github.com/rlfunc/rlfunc/internal/counting"
-	"github.com/rlfunc/rlfunc/internal/hashslot"
+	"github.com/rlfunc/rlfunc/internal/servers"
 )
 
 // twoNodes is a cluster of two nodes, each with half of the slots, at 1 ms from here.
@@ -20,7 +20,7 @@ type twoNodes struct {
 	sent [][]adapter.Command
 }
 
-const half = hashslot.Count / 2
+const half = servers.Slots / 2
 
 func (n *twoNodes) Send(_ context.Context, commands []adapter.Command) []adapter.Reply {
 	if commands[0].Words[0] == "CLUSTER" {
@@ -53,7 +53,7 @@ func TestClient_callsShareRoundTripsByNode(t *testing.T) {
 			wg.Go(func() {
 				for range each {
 					r, err := c.Call(t.Context(), counting.Function("hit"), []string{fmt.Sprint(i)}, nil)
-					if err != nil || r.Count("n") != 1 {
+					if err != nil || r.Int("n") != 1 {
 						t.Error(err)
 					}
 				}
@@ -63,8 +63,8 @@ func TestClient_callsShareRoundTripsByNode(t *testing.T) {
 		total := 0
 		for _, commands := range nodes.sent {
 			total += len(commands)
-			first := hashslot.Of(commands[0].Key) / half
-			if slices.ContainsFunc(commands, func(c adapter.Command) bool { return hashslot.Of(c.Key)/half != first }) {
+			first := servers.Slot(commands[0].Key) / half
+			if slices.ContainsFunc(commands, func(c adapter.Command) bool { return servers.Slot(c.Key)/half != first }) {
 				t.Errorf("calls to two nodes in one round trip: %v", commands)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/internal/hashslot"
+	"github.com/rlfunc/rlfunc/internal/servers"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // slots are the primaries of a cluster's hash slots. The library has its own, and does not show them.
 type slots struct {
 	sender  Sender
-	owners  atomic.Pointer[[hashslot.Count]string]
+	owners  atomic.Pointer[[servers.Slots]string]
 	loading atomic.Bool
 	loaded  atomic.Int64 // the time of the last load, in ns since start
 }
@@ -33,7 +33,7 @@ func (s *slots) node(key string) string {
 	if s.age() > slotsAge {
 		s.reload()
 	}
-	return s.owners.Load()[hashslot.Of(key)]
+	return s.owners.Load()[servers.Slot(key)]
 }
 
 // reload loads the slots in the background.
@@ -61,8 +61,8 @@ func (s *slots) load(ctx context.Context) error {
 }
 
 // readSlots reads the reply to CLUSTER SLOTS: rows of a first slot, a last slot, the primary, and its replicas.
-func readSlots(reply any) (*[hashslot.Count]string, error) {
-	owners := new([hashslot.Count]string)
+func readSlots(reply any) (*[servers.Slots]string, error) {
+	owners := new([servers.Slots]string)
 	rows, ok := reply.([]any)
 	for _, row := range rows {
 		fields, _ := row.([]any)
@@ -72,7 +72,7 @@ func readSlots(reply any) (*[hashslot.Count]string, error) {
 		first, isFirst := fields[0].(int64)
 		last, isLast := fields[1].(int64)
 		primary, _ := fields[2].([]any)
-		if !isFirst || !isLast || first < 0 || last >= hashslot.Count || len(primary) < 2 {
+		if !isFirst || !isLast || first < 0 || last >= servers.Slots || len(primary) < 2 {
 			return nil, errNoSlots
 		}
 		host, _ := primary[0].(string) // "" if the cluster does not know it: the ports differ, or the ids

@@ -6,20 +6,16 @@
 --- retry_after passes, unless it is the threshold-th of another tier or the threshold is 1.
 ---
 --- With an escalation, the k-th block within the strike memory lasts the k-th duration instead of the tier's, and the
---- last duration repeats. A block is its key's expiry, so the resolution of retry_after is a millisecond. A subject
---- takes 16 bytes per attempt, about 25 if it has more than 12. It keeps at most as many attempts as the highest
---- threshold. A strike takes 16 bytes.
+--- last duration repeats. A block is its key's expiry, so the resolution of retry_after is a millisecond.
 ---
---- Callers may give different tiers and strike memories for one bucket, as two generations of a service do. Each tier,
---- identified by its threshold and window, counts the attempts of all callers. The bucket keeps the highest threshold,
---- the longest window and the longest strike memory that any caller gave, for as long as it keeps attempts.
---- @use clock block_state attempt_tiers
+--- All callers of a bucket count the same attempts, each for its own tiers.
+--- @use clock block_state attempt_set
 --- @key    bucket          string[block]        the block: active while the key exists
---- @key    attempts        string[attempts]     when attempts were made and blocks began
---- @key    pages           zset[attempt_pages]  older attempts, if there are more than 12
+--- @key    attempts        zset[attempts]       when attempts were made
+--- @key    strikes         list[strikes]        when blocks began that tiers started
 --- @arg    tiers           group[1..8]          how many attempts are too many; a tier's number is its position, from 1
 --- @arg    tiers.threshold count[1..10000]      attempt that is refused and starts the block
---- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
+--- @arg    tiers.window    duration[1ms..3650d] time in which attempts are counted
 --- @arg    tiers.block     duration[1ms..3650d] how long the block lasts, rounded up to a millisecond
 --- @arg    escalation      group[0..8]          how long the first, second, ... block lasts; the tier's own duration when empty
 --- @arg    escalation.block duration[1ms..3650d] how long that block lasts, rounded up to a millisecond
@@ -34,22 +30,21 @@
 --- @result tiers.remaining count[0..10000]      attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt, if no block was active: it starts one
 --- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
-local function attempt(bucket, attempts, pages, tiers, escalation, strike_memory_us)
+local function attempt(bucket, attempts, strikes, tiers, escalation, strike_memory_us)
   local left_ms, blocked_by = block_state.read(bucket)
   if not left_ms then
     return nil, blocked_by
   end
-  local clock_us, blocked = clock.now_us(), left_ms > 0
-  local counted, failure = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, blocked, not blocked)
-  if not counted then
+  local set, failure = attempt_set.check(attempts, strikes, tiers, strike_memory_us, clock.now_us(), left_ms > 0, left_ms == 0)
+  if not set then
     return nil, failure
   end
-  if blocked then
-    return false, 'blocked', blocked_by, left_ms * 1000, counted.strikes, counted.rows
+  if left_ms > 0 then
+    return false, 'blocked', blocked_by, left_ms * 1000, set.strikes, set.rows
   end
-  local block_us = attempt_tiers.record(bucket, attempts, pages, tiers, counted, escalation, clock_us)
-  if counted.tier == 0 then
-    return true, 'none', 0, 0, counted.strikes, counted.rows
+  local block_us = attempt_set.record(set, bucket, escalation)
+  if set.tier == 0 then
+    return true, 'none', 0, 0, set.strikes, set.rows
   end
-  return false, 'tier', counted.tier, block_us, counted.strikes, counted.rows
+  return false, 'tier', set.tier, block_us, set.strikes, set.rows
 end

@@ -1,12 +1,12 @@
 --- Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.
---- @use clock block_state attempt_tiers
+--- @use clock block_state attempt_set
 --- @flags  no-writes
 --- @key    bucket          string[block]        the block: active while the key exists
---- @key    attempts        string[attempts]     when attempts were made and blocks began
---- @key    pages           zset[attempt_pages]  older attempts, if there are more than 12
+--- @key    attempts        zset[attempts]       when attempts were made
+--- @key    strikes         list[strikes]        when blocks began that tiers started
 --- @arg    tiers           group[0..8]          tiers to count for, as in attempt
 --- @arg    tiers.threshold count[1..10000]      attempt that starts the tier's block
---- @arg    tiers.window    duration[1us..3650d] time in which attempts are counted
+--- @arg    tiers.window    duration[1ms..3650d] time in which attempts are counted
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block counts as a strike, from its beginning
 --- @result blocked         bool                 whether a block is active
 --- @result tier            count[0..8]          tier that started it: 2; 0 when not blocked, or blocked manually
@@ -16,15 +16,14 @@
 --- @result tiers           group                one row per tier
 --- @result tiers.count     count[0..1000000]    attempts in the tier's window: 3
 --- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
-local function status(bucket, attempts, pages, tiers, strike_memory_us)
+local function status(bucket, attempts, strikes, tiers, strike_memory_us)
   local left_ms, tier, reason = block_state.read(bucket)
   if not left_ms then
     return nil, tier
   end
-  local blocked = left_ms > 0
-  local counted, failure = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock.now_us(), blocked, false)
-  if not counted then
+  local set, failure = attempt_set.check(attempts, strikes, tiers, strike_memory_us, clock.now_us(), left_ms > 0, false)
+  if not set then
     return nil, failure
   end
-  return blocked, tier, reason, left_ms * 1000, counted.strikes, counted.rows
+  return left_ms > 0, tier, reason, left_ms * 1000, set.strikes, set.rows
 end

@@ -3,13 +3,13 @@
 --- Tiers that started it count from zero, as after it expires. Without pardon the strikes remain, so the next block is
 --- longer.
 --- @key    bucket          string[block]        the block: active while the key exists
---- @key    attempts        string[attempts]     when attempts were made and blocks began
---- @key    pages           zset[attempt_pages]  older attempts, if there are more than 12
+--- @key    attempts        zset[attempts]       when attempts were made
+--- @key    strikes         list[strikes]        when blocks began that tiers started
 --- @arg    pardon          bool?                whether to forget attempts and strikes as well
 --- @result existed         bool                 whether there was a block to end, or with pardon anything to forget
-local function unblock(bucket, attempts, pages, pardon)
+local function unblock(bucket, attempts, strikes, pardon)
   if pardon then
-    return redis.call('UNLINK', bucket, attempts, pages) > 0
+    return redis.call('UNLINK', bucket, attempts, strikes) > 0
   end
   return redis.call('DEL', bucket) > 0
 end

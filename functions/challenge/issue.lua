@@ -10,9 +10,9 @@
 --- @use clock refusal challenge_record challenge_set
 --- @key    bucket          hash[challenges]     the subject's challenges, by token
 --- @arg    token           text[128]            new challenge, from a random source: fcall.NewToken
---- @arg    ttl             duration[1us..3650d] how long it can be consumed
+--- @arg    ttl             duration[1ms..3650d] how long it can be consumed
 --- @arg    payload         text[1024]?          what it is for; consume must receive the same
---- @arg    reuse_within    duration[1us..3650d]? for how long after its issue an unused challenge is returned instead; never when omitted
+--- @arg    reuse_within    duration[1ms..3650d]? for how long after its issue an unused challenge is returned instead; never when omitted
 --- @arg    max_outstanding count[1..64]=64      most unused challenges of the subject
 --- @result token           text[128]            challenge to use: token, or the one that is returned instead
 --- @result reused          bool                 whether it had been issued before

@@ -1,7 +1,8 @@
 --- Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
---- @use clock holder_set
+--- @use clock holder_set fence_set
 --- @flags  no-writes
---- @key    bucket      any[holders]        the holders: a string, or a zset if there are many
+--- @key    bucket      zset[holders]       the holders, by the time that their leases end
+--- @key    fences      hash[fences]        their fences
 --- @result in_use      count               places in use: 3
 --- @result fence       count               the fence of the latest acquisition, 1767323045678901; 0 if none is known
 --- @result holders     group               the holders, by the time that their leases end
@@ -9,11 +10,12 @@
 --- @result holders.fence count             its fencing token
 --- @result holders.weight count[1..1000]   places that it takes
 --- @result holders.expires_after duration  what its lease has left: more than 0
---- @error  RLSTATE                         the key holds what is not a set of holders
-local function peek(bucket)
-  local rows, set = holder_set.list(bucket, clock.now_us())
-  if not rows then
-    return nil, set
+--- @error  RLSTATE                         a key holds another type
+local function peek(bucket, fences)
+  local now_us = clock.now_us()
+  local rows = holder_set.leases(bucket, now_us, 0, 100)
+  for i = 1, #rows do
+    rows[i].fence = fence_set.read(fences, ':' .. rows[i].holder)
   end
-  return set.in_use, set.fence, rows
+  return holder_set.count(bucket, now_us).in_use, fence_set.read(fences, 'last'), rows
 end

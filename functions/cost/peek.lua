@@ -1,41 +1,38 @@
---- Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes nothing.
---- @use clock charge_store budget_fit account_budget
+--- Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.
+--- @use clock accounts budget reservation reservation_record unit_amount
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges:<unit>] the subject's charges
---- @arg    limits      packed(account_budget)[1..16] budgets to report
---- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved
+--- @key    bucket      hash[spent]         the subject's money; each budget has its own key
+--- @key    record      string[reservation:<receipt>]?receipt what the receipt has reserved
+--- @arg    budgets     group(budget)[1..16] budgets to report, each optionally of its own subject
+--- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved, in money
 --- @arg    receipt     text[256]?          receipt to report
---- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
---- @must   limits.after be above now: the caller's clock is more than a period behind the server's
+--- @arg    units       group(unit_amount)[0..4] what would be reserved in other units than money
 --- @result allowed     bool                whether the estimate would be reserved
 --- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate alone exceeds a budget
 --- @result status      enum(unknown,reserved,settled,lapsed) status of the receipt. lapsed: reserved, not settled, and no longer counted
---- @result charged     micros              what the receipt costs now: its estimate, or the settled amount; 0 when unknown, lapsed or
----     refused
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
---- @result reset_after duration            wait until nothing counts in any window; 0 when nothing does
---- @result limits      group(account_budget)   one row per limit
---- @error  RLARG                           a budget's periods contradict each other, or do not contain the server's time
+--- @result reset_after duration            wait until nothing counts in the accounts; 0 when nothing does
+--- @result budgets     group(budget)       one row per budget
+--- @error  RLARG                           a budget's periods contradict each other, or are not near the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function peek(bucket, limits, estimate_micros, receipt, unit)
-  local state, charge, windows = charge_store.open(bucket, receipt or '', limits, clock.now_us())
-  if not state then
-    return nil, charge
+local function peek(bucket, record, budgets, budgets_spent, estimate_micros, receipt, units)
+  local found, unreadable = false, nil
+  if record then
+    found, unreadable = reservation_record.read(record)
   end
-  local status, charged_micros = 'unknown', 0
-  if charge then
-    status = charge.status
-    charged_micros = charge.charged_micros
+  if found == nil then
+    return nil, unreadable
   end
-  local rows, retry_us, reason = budget_fit.check(bucket, state, windows, limits, estimate_micros)
-  if not rows then
-    return nil, retry_us
-  end
-  local reset_us, failure = budget_fit.reset_us(bucket, state, windows, limits)
-  if not reset_us then
+  local now_us = clock.now_us()
+  local call = {amount_micros = estimate_micros, budgets = budgets, keys = budgets_spent, units = units, now_us = now_us}
+  local answer, failure = reservation.check(call, false, false)
+  if not answer then
     return nil, failure
   end
-  return reason == 'none', reason, status, charged_micros, retry_us, reset_us, rows
+  local status = 'unknown'
+  if found then
+    status = found.settled and 'settled' or found.until_us > now_us and 'reserved' or 'lapsed'
+  end
+  return answer.reason == 'none', answer.reason, status, answer.retry_us, accounts.reset_us(answer.all), answer.rows
 end

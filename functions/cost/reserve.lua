@@ -1,30 +1,41 @@
 --- Reserves an estimate if it fits every budget: all budgets are charged, or none.
 ---
---- A charge counts from now on, in each window for that window's length, but for at most hold until it is settled. Eight
---- different holds at a time are exact. While eight are open, a further one lasts as long as the next longer of them, or has no
---- hold. The same receipt again is allowed and charged nothing, whatever its estimate. This lasts for as long as it counts, and
---- after settlement for twice the longest window. A refused call writes nothing, so its receipt can be used again.
---- @use cost_reservation account_budget
+--- A charge counts from now on, in each window for that window's length and to the end of its slice, a sixtieth of it. Until it is settled it
+--- counts for hold at most, rounded up likewise. The same receipt again is allowed and charges nothing, while its estimate counts and once it is
+--- settled, for twice the longest window; a larger amount than before is charged as that of a new receipt. A refused call writes nothing, so
+--- its receipt can be used again. If the clock is set back, what was stored further ahead than a window does not count.
+--- @use clock accounts budget reservation reservation_record unit_amount
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[charges:<unit>] the subject's charges: whose money it is, never a session
+--- @key    record      string[reservation:<receipt>] what the receipt has reserved
 --- @arg    receipt     text[256]           the request's own ID
---- @arg    estimate    micros[0..1000000000000000] expected cost of the request
---- @arg    limits      packed(account_budget)[1..16] budgets that are decided together
---- @arg    hold        duration[1us..3650d]? how long an unsettled estimate counts; each window's length when omitted
---- @arg    penalty     duration[1us..3650d]? how long reservations are refused once a settlement has exceeded a budget; none when omitted
---- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
---- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
---- @must   limits.after be above now: the caller's clock is more than a period behind the server's
+--- @arg    estimate    micros[0..1000000000000000]=0 expected cost of the request, in money
+--- @arg    budgets     group(budget)[1..16] budgets that are decided together, each optionally of its own subject
+--- @arg    hold        duration[1ms..3650d]? how long an unsettled estimate counts; each window's length when omitted
+--- @arg    at_most     bool?               take what every budget has left of the estimate, at least 1: for work whose size is chosen by that
+--- @arg    units       group(unit_amount)[0..4] expected cost in other units than money; 0 in those that are omitted
 --- @result allowed     bool                whether the estimate is reserved, by this call or by the receipt's first call
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
 --- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: the estimate alone exceeds a budget
---- @result charged     micros              what the receipt costs now: its first estimate, or the settled amount; 0 when refused
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
---- @result reset_after duration            wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
----     does
---- @result limits      group(account_budget)   one row per limit
---- @error  RLARG                           the subject's stored charges would exceed 2^53 - 1 micros
+--- @result reset_after duration            wait until nothing counts in the accounts; 0 when nothing does
+--- @result budgets     group(budget)       one row per budget
+--- @error  RLARG                           a budget's periods contradict each other, or are not near the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function reserve(bucket, receipt, estimate_micros, limits, hold_us, penalty_us, unit)
-  return cost_reservation.reserve(bucket, receipt, estimate_micros, estimate_micros, limits, hold_us, penalty_us)
+local function reserve(record, receipt, estimate_micros, budgets, budgets_spent, hold_us, at_most, units)
+  local found, unreadable = reservation_record.read(record)
+  if found == nil then
+    return nil, unreadable
+  end
+  local call = {
+    key = record, amount_micros = estimate_micros, budgets = budgets, keys = budgets_spent, units = units, hold_us = hold_us, at_most = at_most,
+    now_us = clock.now_us(),
+  }
+  local answer, failure = reservation.check(call, found, false)
+  if not answer then
+    return nil, failure
+  end
+  if answer.reason == 'none' then
+    reservation.reserve(call, answer)
+  end
+  return answer.reason == 'none', answer.free, answer.reason, answer.retry_us, accounts.reset_us(answer.all), answer.rows
 end

@@ -2,36 +2,36 @@
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
 --- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
---- admitted less than dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then
---- each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one account; what
---- is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
+--- admitted less than dedup ago pays only for more weight than it has paid, and for global limits. Otherwise every limit, the budgets and
+--- the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and
+--- unit are one account; what is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
 --- new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
---- @use clock refusal left_holders block_state receipt_set limit limit_rows request_parts attempt_tiers
+--- @use clock refusal block_state receipts limit limit_rows request_parts attempt_set
 --- @key    bucket         string[block]            the subject's block: active while the key exists
---- @key    receipts       zset[checked]?receipt.of receipts that were admitted, by time
---- @key    attempts       string[attempts]?tiers   when attempts were made and blocks began
---- @key    pages          zset[attempt_pages]?tiers older attempts, if there are more than 12
+--- @key    known          string[receipt:<receipt>]?receipt.of the receipt, if it was admitted
+--- @key    attempts       zset[attempts]?tiers     when attempts were made
+--- @key    strikes        list[strikes]?tiers      when blocks began that tiers started
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
---- @key    left           zset[left]?holder       holders that release has marked
+--- @key    left           string[left:<holder>]?holder whether release has marked the holder
+--- @key    record         string[reservation:<reservation>]?reservation what the call has reserved
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
---- @arg    limits         packed(limit)[0..16]     limits, each optionally of its own subject
+--- @arg    limits         group(limit)[0..16]     limits, each optionally of its own subject
 --- @arg    weight         count[1..1000000000000]=1 multiplies every limit's cost except that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
---- @arg    dedup          duration[1us..3650d]=10s how long a receipt is known
+--- @arg    dedup          duration[1ms..3650d]=10s how long a receipt is known
 --- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted
---- @arg    budgets        packed(budget)[0..16]    as in cost.reserve, each optionally of its own subject
+--- @arg    budgets        group(budget)[0..16]    as in cost.reserve, each optionally of its own subject
 --- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request, in money
---- @arg    hold           duration[1us..3650d]?    how long an unsettled estimate counts; each window's length when omitted
---- @arg    penalty        duration[1us..3650d]?    how long reservations are refused once a settlement has exceeded a budget
---- @arg    reservation    text[64]?                unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known receipt reserves nothing
---- @arg    tiers          packed[0..8]             how many attempts are too many, as in abuse.attempt
+--- @arg    hold           duration[1ms..3650d]?    how long an unsettled estimate counts; each window's length when omitted
+--- @arg    reservation    text[64]?                unique ID for the reservation, to settle by: guard's have 26 characters. A known receipt reserves nothing
+--- @arg    tiers          group[0..8]             how many attempts are too many, as in abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
---- @arg    tiers.window   duration[1us..3650d]     time in which attempts are counted
+--- @arg    tiers.window   duration[1ms..3650d]     time in which attempts are counted
 --- @arg    tiers.block    duration[1ms..3650d]     how long the block lasts, rounded up to a millisecond
---- @arg    escalation     packed[0..8]             how long the first, second, ... block lasts; the tier's own duration when empty
+--- @arg    escalation     group[0..8]             how long the first, second, ... block lasts; the tier's own duration when empty
 --- @arg    escalation.block duration[1ms..3650d]   how long that block lasts, rounded up to a millisecond
 --- @arg    strike_memory  duration[1ms..3650d]=30d how long a block counts as a strike, from its beginning
 --- @arg    count_refused  bool?                    whether only refused calls are attempts
@@ -39,23 +39,17 @@
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
---- @arg    units          packed(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
---- @must   limits differ in kind or name: two rows would be one limit
---- @must   limits.previous be at most now: the caller's clock is more than a period ahead of the server's
---- @must   limits.after be above now: the caller's clock is more than a period behind the server's
---- @must   reservation be given if budgets
---- @must   budgets.previous be at most now: the caller's clock is more than a period ahead of the server's
---- @must   budgets.after be above now: the caller's clock is more than a period behind the server's
---- @must   units differ in unit: a call has one amount of each
+--- @arg    units          group(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
+--- @must   #budgets == 0 or reservation: a reservation is settled by its name
 --- @result allowed        bool                     whether the request may pass
---- @result duplicate      bool                     whether its receipt was known, so that nothing was charged
+--- @result duplicate      bool                     whether its receipt was known, so that it paid only for more weight and global limits
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
 --- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
 ---     that of the account's first budget; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
---- @result at             time                     when it was decided, for refund; the epoch if no limit needed the clock
+--- @result at             time                     when it was decided, for refund; the epoch when refused, and if nothing needed the clock
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
 --- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
 --- @result budgets        group(budget)            one result per budget, in the order of the call; empty when blocked
@@ -65,10 +59,10 @@
 --- @records the attempt that tiers count, and the block that it starts
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, receipts, attempts, pages, challenges, left, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
-    budgets, budgets_charges, estimate_micros, hold_us, penalty_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
+local function admit(bucket, known, attempts, strikes, challenges, left, record, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+    budgets, budgets_spent, estimate_micros, hold_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
     payload, holder, units)
-  if left and holder and left_holders.has(left, holder) then
+  if left and redis.call('GET', left) then
     return nil, refusal.argument('holder must be one that release has not marked')
   end
   local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
@@ -78,42 +72,47 @@ local function admit(bucket, receipts, attempts, pages, challenges, left, blocks
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', {}, {}, {}
   end
   if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local rows, refused, wait_us, _, now_us = limit_rows.check(limits, limits_state, weight, false, true, nil, nil, holder)
+    local now_us = limit_rows.now_us(limits)
+    local rows, refused, wait_us = limit_rows.check(limits, limits_state, weight, nil, now_us, holder)
     if not rows then
       return nil, refused
     elseif refused > 0 then
       return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', rows, limit_rows.none, limit_rows.none
     end
+    limit_rows.charge(limits, limits_state, rows, now_us)
     return true, false, 'none', 0, 0, 0, 0, now_us, 'none', rows, limit_rows.none, limit_rows.none
   end
   local clock_us = clock.now_us()
-  local known, mark, used_up = receipt_set.check(receipts, receipt, clock_us, dedup_us, repeats)
-  local parts, failure = request_parts.check(known, limits, limits_state, weight, budgets, budgets_charges, estimate_micros, units, reservation,
-    challenges, challenge, challenge_required, payload, clock_us, holder)
+  local repeated, unreadable = receipts.find(known, clock_us, dedup_us, repeats)
+  if repeated == nil then
+    return nil, unreadable
+  end
+  local costs = {
+    key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us,
+  }
+  local parts, failure = request_parts.check(repeated and repeated.paid, limits, limits_state, weight, costs, challenges, challenge,
+    challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure
   end
   local reason, outcome, wait_us = parts.reason, parts.outcome, parts.wait_us
-  local counted = #tiers > 0 and (not known or mark ~= nil) and (parts.refused_beyond_global or not count_refused)
-  local tried_tiers, no_attempts = attempt_tiers.check(attempts, pages, tiers, strike_memory_us, clock_us, false, counted)
+  local counted = #tiers > 0 and (not repeated or repeats ~= nil) and (parts.refused_beyond_global or not count_refused)
+  local tried_tiers, no_attempts = attempt_set.check(attempts, strikes, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
     return nil, no_attempts
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    failure = request_parts.charge(parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation,
-      hold_us, penalty_us, challenges, challenge, clock_us)
-    if failure then
-      return nil, failure
-    end
+    request_parts.charge(parts, known, repeated, repeats, dedup_us, counted, limits, limits_state, weight, costs, challenges, challenge,
+      clock_us)
   end
-  if counted and attempts and pages then
-    wait_us = math.max(wait_us, attempt_tiers.record(bucket, attempts, pages, tiers, tried_tiers, escalation, clock_us))
+  if counted then
+    wait_us = math.max(wait_us, attempt_set.record(tried_tiers, bucket, escalation))
   end
   if reason == 'none' then
-    return true, known, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+    return true, repeated ~= false, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
   local account = reason == parts.cost.reason and parts.cost.place or 0
-  return false, known, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+  return false, repeated ~= false, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
 end

@@ -20,7 +20,7 @@ local function keep(span_us)
     spans.texts = {}
     spans.count = 0
   end
-  local text = string.format('%.0f', math.ceil(span_us / 1000))
+  local text = string.format('%d', math.ceil(span_us / 1000))
   spans.texts[-span_us] = text
   spans.count = spans.count + 1
   return text
@@ -41,7 +41,7 @@ function clock.text(time_us)
   if time_us == last.us and #time[2] == 6 then
     return time[1] .. time[2]
   end
-  return string.format('%.0f', time_us)
+  return string.format('%d', time_us)
 end
 
 -- Returns the milliseconds of a span that calls repeat, such as a window, rounded up, as text.
@@ -58,12 +58,18 @@ function clock.parse_us(text)
   return nil
 end
 
+-- Reports whether what is stored was written by a wrong clock: it is further ahead of now than the window that it counts in, and does not
+-- count. What is less far ahead was written before the clock was set back, and counts as if time stood still until then.
+function clock.is_wrong(ahead_us, window_us)
+  return ahead_us > window_us
+end
+
 -- Returns the milliseconds a key has left: -2 without the key, -1 without an expiry.
 function clock.left_ms(key)
   return redis.call('PTTL', key)
 end
 
--- Stores a value that expires after a span that calls repeat.
+-- Stores a value that expires after a whole number of milliseconds, at least 1.
 function clock.store(key, value, ttl_ms)
   redis.call('SET', key, value, 'PX', ttl_ms)
 end
@@ -73,12 +79,7 @@ function clock.store_until(key, value, end_ms)
   redis.call('SET', key, value, 'PXAT', end_ms)
 end
 
--- Returns the value of a key, false without one, and lets it expire after a whole number of milliseconds, at least 1.
-function clock.read_until(key, ttl_ms)
-  return redis.call('GETEX', key, 'PX', ttl_ms)
-end
-
--- Stores a value that expires after a span that comes over and over.
+-- Stores a value that expires after a span that calls repeat, such as a window.
 function clock.store_for(key, value, span_us)
   redis.call('SET', key, value, 'PX', spans.texts[-span_us] or keep(span_us))
 end
@@ -88,11 +89,17 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
 end
 
--- Extends a key's expiry but never shortens it: for keys that hold entries of several callers.
+-- Extends a key's expiry but never shortens it: for keys that hold entries of several callers. Returns whether none of them needs the key longer.
 function clock.extend(key, ttl_us)
   local ttl_ms = math.ceil(ttl_us / 1000)
-  if redis.call('PEXPIRE', key, ttl_ms, 'NX') == 0 then
-    redis.call('PEXPIRE', key, ttl_ms, 'GT')
+  return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
+end
+
+-- Lets a key expire at a time, or later if it would.
+function clock.extend_until(key, end_us)
+  local end_ms = math.ceil(end_us / 1000)
+  if redis.call('PEXPIREAT', key, end_ms, 'NX') == 0 then
+    redis.call('PEXPIREAT', key, end_ms, 'GT')
   end
 end
 

@@ -15,12 +15,8 @@
 --- @arg    budget          text[32]?            the budget that gets more
 --- @arg    unit            text[32]?            unit of the budget: tokens; money when omitted
 --- @arg    amount          micros[1..1000000000000000]? how much more; of a unit, whole ones
---- @must   next be above now
---- @must   budget and amount be given if effect is add
---- @must   budget be omitted unless effect is add
---- @must   amount be omitted unless effect is add
---- @must   unit be omitted unless effect is add
---- @must   next be omitted unless effect is add
+--- @must   effect ~= 'add' or budget and amount_micros: it adds that to a budget
+--- @must   effect == 'add' or not (budget or amount_micros or unit or next_us): only add is about a budget
 --- @result replaced        bool                 whether it replaced one that had not expired
 --- @result version         count                new version of the overrides, see list: 1767323045678901
 --- @result ends            time                 when it expires, by the server's clock
@@ -43,7 +39,7 @@ local function set(bucket, target, effect, duration_us, by, reason, factor, next
   end
   local replaced = #override_set.remove(overrides, target, budget or '') > 0
   if #overrides.rows >= override_set.max_overrides then
-    return nil, {err = 'RLFULL a namespace has at max_overrides 1000 overrides: clear one first'}
+    return nil, {err = 'RLFULL a namespace has at most 1000 overrides: clear one first'}
   end
   local times = 1
   if effect == 'multiply' then

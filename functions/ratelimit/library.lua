@@ -1,6 +1,7 @@
 --- Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
 ---
---- Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
+--- A function for each limiter decides and charges. check decides several limits together. refund and reset take limits of any kind. A
+--- cost of 0 only looks.
 --- A limit is at most 10^12: thousands of the largest charges add up below 2^53, to which numbers are exact. That of a sliding_log is at
 --- most 10^6, because it stores each admission.
 --- @library ratelimit 1.0.0

@@ -11,33 +11,18 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var attemptFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "attempt",
-	ServerName: "abuse_v1_attempt",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 3},
-		{Values: 9},
-		{},
-		{Values: 65},
-		{Rows: []fcall.Result{{Values: 1000001}, {}}},
-	},
-}
+var attemptFunction = &fcall.Function{Library: Library, Name: "attempt", ServerName: "abuse_v1_attempt", Omissible: 2}
 
 // AttemptParams are the arguments of Attempt.
 type AttemptParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Tiers: how many attempts are too many; a tier's number is its position, from 1. 1 to 8 rows.
-	Tiers []AttemptTiers
+	Tiers fcall.Rows[AttemptTiers]
 	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows.
-	Escalation []AttemptEscalation
-	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
-	// a microsecond. Defaults to 30 days.
+	Escalation fcall.Rows[AttemptEscalation]
+	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to
+	// 30 days.
 	StrikeMemory time.Duration
 }
 
@@ -45,18 +30,38 @@ type AttemptParams struct {
 type AttemptTiers struct {
 	// Threshold: attempt that is refused and starts the block. From 1 to 10000.
 	Threshold int64
-	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
+	// Window: time in which attempts are counted. From 1ms to 3650 days.
 	Window time.Duration
-	// Block: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
-	// microsecond.
+	// Block: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days.
 	Block time.Duration
+}
+
+// PackAttemptTiers encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackAttemptTiers(rows ...AttemptTiers) fcall.Rows[AttemptTiers] {
+	p := fcall.NewPacker(3)
+	for _, row := range rows {
+		p.Row("")
+		p.Int(row.Threshold)
+		p.Duration(row.Window)
+		p.Duration(row.Block)
+	}
+	return fcall.Pack(rows, p)
 }
 
 // AttemptEscalation is one row of AttemptParams.Escalation.
 type AttemptEscalation struct {
-	// Block: how long that block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
-	// microsecond.
+	// Block: how long that block lasts, rounded up to a millisecond. From 1ms to 3650 days.
 	Block time.Duration
+}
+
+// PackAttemptEscalation encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackAttemptEscalation(rows ...AttemptEscalation) fcall.Rows[AttemptEscalation] {
+	p := fcall.NewPacker(1)
+	for _, row := range rows {
+		p.Row("")
+		p.Duration(row.Block)
+	}
+	return fcall.Pack(rows, p)
 }
 
 // AttemptResult is the result of Attempt.
@@ -75,12 +80,30 @@ type AttemptResult struct {
 	Tiers []AttemptTiersResult
 }
 
+func readAttemptResult(reply *fcall.Reply) AttemptResult {
+	return AttemptResult{
+		Allowed:    reply.Bool("allowed"),
+		Reason:     AttemptReason(reply.Text("reason")),
+		Tier:       reply.Int("tier"),
+		RetryAfter: reply.Duration("retry_after"),
+		Strikes:    reply.Int("strikes"),
+		Tiers:      fcall.ReadRows(reply, "tiers", readAttemptTiersResult),
+	}
+}
+
 // AttemptTiersResult is one row of AttemptResult.Tiers.
 type AttemptTiersResult struct {
 	// Count: attempts in the tier's window, including this one if it was recorded: 3.
 	Count int64
 	// Remaining: attempts left before the block: 1 when 3 are counted and the 5th is refused.
 	Remaining int64
+}
+
+func readAttemptTiersResult(reply *fcall.Reply) AttemptTiersResult {
+	return AttemptTiersResult{
+		Count:     reply.Int("count"),
+		Remaining: reply.Int("remaining"),
+	}
 }
 
 // AttemptReason is one of the values of reason.
@@ -103,82 +126,28 @@ const (
 //
 // With an escalation, the k-th block within the strike memory lasts the k-th duration instead of the tier's,
 // and the last duration repeats. A block is its key's expiry, so the resolution of retry_after is a
-// millisecond. A subject takes 16 bytes per attempt, about 25 if it has more than 12. It keeps at most as
-// many attempts as the highest threshold. A strike takes 16 bytes.
+// millisecond.
 //
-// Callers may give different tiers and strike memories for one bucket, as two generations of a service do.
-// Each tier, identified by its threshold and window, counts the attempts of all callers. The bucket keeps the
-// highest threshold, the longest window and the longest strike memory that any caller gave, for as long as it
-// keeps attempts.
+// All callers of a bucket count the same attempts, each for its own tiers.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Attempt(ctx context.Context, p AttemptParams) (AttemptResult, error) {
-	reply, err := c.attemptArgs(p).Call(ctx)
-	if err != nil {
-		return AttemptResult{}, err
-	}
-	return decodeAttempt(reply)
+	return fcall.Call(ctx, c.attemptArgs(p), readAttemptResult)
 }
 
 // QueueAttempt adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueAttempt(ctx context.Context, pipe redis.Pipeliner, p AttemptParams) PendingAttempt {
-	return PendingAttempt{c.attemptArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingAttempt is a queued call of Attempt.
-type PendingAttempt struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingAttempt) Result() (AttemptResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return AttemptResult{}, err
-	}
-	return decodeAttempt(reply)
+func (c *Client) QueueAttempt(ctx context.Context, pipe redis.Pipeliner, p AttemptParams) fcall.PendingResult[AttemptResult] {
+	return fcall.Queue(ctx, pipe, c.attemptArgs(p), readAttemptResult)
 }
 
 func (c *Client) attemptArgs(p AttemptParams) *fcall.Args {
-	a := c.fcall.Args(attemptFunction, 3, 3+3*len(p.Tiers)+1*len(p.Escalation))
-	a.Key("subject", p.Subject, "block")
-	a.Key("attempts", p.Subject, "attempts")
-	a.Key("pages", p.Subject, "attempt_pages")
-	a.Rows("tiers", len(p.Tiers), 1, 8)
-	for i, row := range p.Tiers {
-		a.Row(i)
-		a.Int("threshold", row.Threshold, 1, 10000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.Duration("block", row.Block, 1000, 315360000000000)
-	}
-	a.EndRows()
-	a.Rows("escalation", len(p.Escalation), 0, 8)
-	for i, row := range p.Escalation {
-		a.Row(i)
-		a.Duration("block", row.Block, 1000, 315360000000000)
-	}
-	a.EndRows()
-	a.OptDuration("strike_memory", p.StrikeMemory, 1000, 315360000000000)
+	a := c.fcall.Args(attemptFunction, 3, 3)
+	a.Key(p.Subject, "block")
+	a.Key(p.Subject, "attempts")
+	a.Key(p.Subject, "strikes")
+	a.Group(p.Tiers.Group)
+	a.Group(p.Escalation.Group)
+	a.OptDuration(p.StrikeMemory)
 	return a
-}
-
-func decodeAttempt(reply *fcall.Reply) (AttemptResult, error) {
-	var r AttemptResult
-	r.Allowed = reply.Bool("allowed")
-	r.Reason = AttemptReason(reply.Enum("reason", "none", "blocked", "tier"))
-	r.Tier = reply.Count("tier")
-	r.RetryAfter = reply.Duration("retry_after")
-	r.Strikes = reply.Count("strikes")
-	r.Tiers = make([]AttemptTiersResult, reply.Rows("tiers"))
-	for i := range r.Tiers {
-		reply.Row(i)
-		r.Tiers[i].Count = reply.Count("count")
-		r.Tiers[i].Remaining = reply.Count("remaining")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return AttemptResult{}, err
-	}
-	return r, nil
 }

@@ -11,22 +11,13 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var blockFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "block",
-	ServerName: "abuse_v1_block",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {}},
-}
+var blockFunction = &fcall.Function{Library: Library, Name: "block", ServerName: "abuse_v1_block", Omissible: 1}
 
 // BlockParams are the arguments of Block.
 type BlockParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
-	// Duration: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
-	// microsecond.
+	// Duration: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days.
 	Duration time.Duration
 	// Reason: why, for operators; status returns it. 1 to 256 bytes. The zero value omits it.
 	Reason string
@@ -40,52 +31,31 @@ type BlockResult struct {
 	RetryAfter time.Duration
 }
 
+func readBlockResult(reply *fcall.Reply) BlockResult {
+	return BlockResult{
+		Applied:    reply.Bool("applied"),
+		RetryAfter: reply.Duration("retry_after"),
+	}
+}
+
 // Block blocks a subject manually. It is not a strike and never shortens a block; call unblock first to
 // shorten one.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Block(ctx context.Context, p BlockParams) (BlockResult, error) {
-	reply, err := c.blockArgs(p).Call(ctx)
-	if err != nil {
-		return BlockResult{}, err
-	}
-	return decodeBlock(reply)
+	return fcall.Call(ctx, c.blockArgs(p), readBlockResult)
 }
 
 // QueueBlock adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueBlock(ctx context.Context, pipe redis.Pipeliner, p BlockParams) PendingBlock {
-	return PendingBlock{c.blockArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingBlock is a queued call of Block.
-type PendingBlock struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingBlock) Result() (BlockResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return BlockResult{}, err
-	}
-	return decodeBlock(reply)
+func (c *Client) QueueBlock(ctx context.Context, pipe redis.Pipeliner, p BlockParams) fcall.PendingResult[BlockResult] {
+	return fcall.Queue(ctx, pipe, c.blockArgs(p), readBlockResult)
 }
 
 func (c *Client) blockArgs(p BlockParams) *fcall.Args {
 	a := c.fcall.Args(blockFunction, 1, 2)
-	a.Key("subject", p.Subject, "block")
-	a.Duration("duration", p.Duration, 1000, 315360000000000)
-	a.OptText("reason", p.Reason, 1, 256)
+	a.Key(p.Subject, "block")
+	a.Duration(p.Duration)
+	a.OptText(p.Reason)
 	return a
-}
-
-func decodeBlock(reply *fcall.Reply) (BlockResult, error) {
-	var r BlockResult
-	r.Applied = reply.Bool("applied")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return BlockResult{}, err
-	}
-	return r, nil
 }

@@ -19,7 +19,7 @@ func Example() {
 	}
 	tiers := []abuse.AttemptTiers{{Threshold: 3, Window: time.Minute, Block: time.Hour}}
 	for range 4 {
-		r, err := client.Attempt(ctx, abuse.AttemptParams{Subject: "ip=203.0.113.7", Tiers: tiers})
+		r, err := client.Attempt(ctx, abuse.AttemptParams{Subject: "ip=203.0.113.7", Tiers: abuse.PackAttemptTiers(tiers...)})
 		if err != nil {
 			panic(err)
 		}

@@ -10,18 +10,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var forgiveFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "forgive",
-	ServerName: "abuse_v1_forgive",
-	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}},
-}
+var forgiveFunction = &fcall.Function{Library: Library, Name: "forgive", ServerName: "abuse_v1_forgive"}
 
 // ForgiveParams are the arguments of Forgive.
 type ForgiveParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 }
 
@@ -31,49 +24,24 @@ type ForgiveResult struct {
 	Existed bool
 }
 
-// Forgive forgets a subject's attempts, as after a successful login. A block and the strikes remain.
-//
-// Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: a key holds data that this library did not write, or a block that never ends
-func (c *Client) Forgive(ctx context.Context, p ForgiveParams) (ForgiveResult, error) {
-	reply, err := c.forgiveArgs(p).Call(ctx)
-	if err != nil {
-		return ForgiveResult{}, err
+func readForgiveResult(reply *fcall.Reply) ForgiveResult {
+	return ForgiveResult{
+		Existed: reply.Bool("existed"),
 	}
-	return decodeForgive(reply)
+}
+
+// Forgive forgets a subject's attempts, as after a successful login. A block and the strikes remain.
+func (c *Client) Forgive(ctx context.Context, p ForgiveParams) (ForgiveResult, error) {
+	return fcall.Call(ctx, c.forgiveArgs(p), readForgiveResult)
 }
 
 // QueueForgive adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueForgive(ctx context.Context, pipe redis.Pipeliner, p ForgiveParams) PendingForgive {
-	return PendingForgive{c.forgiveArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingForgive is a queued call of Forgive.
-type PendingForgive struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingForgive) Result() (ForgiveResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ForgiveResult{}, err
-	}
-	return decodeForgive(reply)
+func (c *Client) QueueForgive(ctx context.Context, pipe redis.Pipeliner, p ForgiveParams) fcall.PendingResult[ForgiveResult] {
+	return fcall.Queue(ctx, pipe, c.forgiveArgs(p), readForgiveResult)
 }
 
 func (c *Client) forgiveArgs(p ForgiveParams) *fcall.Args {
-	a := c.fcall.Args(forgiveFunction, 2, 0)
-	a.Key("subject", p.Subject, "attempts")
-	a.Key("pages", p.Subject, "attempt_pages")
+	a := c.fcall.Args(forgiveFunction, 1, 0)
+	a.Key(p.Subject, "attempts")
 	return a
-}
-
-func decodeForgive(reply *fcall.Reply) (ForgiveResult, error) {
-	var r ForgiveResult
-	r.Existed = reply.Bool("existed")
-	if err := reply.Close(); err != nil {
-		return ForgiveResult{}, err
-	}
-	return r, nil
 }

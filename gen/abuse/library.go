@@ -25,48 +25,6 @@ var Library = &fcall.Library{
 	Version:    "1.0.0",
 	ServerName: "abuse_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
-	Files: []fcall.Section{
-		{Line: 113, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 217},
-		{Line: 220, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 236},
-		{Line: 239, File: "functions/lib/abuse/block_state.lua", FileLine: 1},
-		{Line: 303},
-		{Line: 306, File: "functions/lib/abuse/attempt_retention.lua", FileLine: 1},
-		{Line: 361},
-		{Line: 364, File: "functions/lib/abuse/packed_times.lua", FileLine: 1},
-		{Line: 405},
-		{Line: 408, File: "functions/lib/abuse/attempt_pages.lua", FileLine: 1},
-		{Line: 467},
-		{Line: 470, File: "functions/lib/abuse/tier_marks.lua", FileLine: 1},
-		{Line: 536},
-		{Line: 539, File: "functions/lib/abuse/attempt_log.lua", FileLine: 1},
-		{Line: 776},
-		{Line: 779, File: "functions/lib/abuse/strike_log.lua", FileLine: 1},
-		{Line: 816},
-		{Line: 819, File: "functions/lib/abuse/attempt_tiers.lua", FileLine: 1},
-		{Line: 928},
-		{Line: 931, File: "functions/abuse/attempt.lua", FileLine: 1},
-		{Line: 986},
-		{Line: 1191, File: "functions/abuse/attempt.lua", FileLine: 37},
-		{Line: 1192},
-		{Line: 1197, File: "functions/abuse/block.lua", FileLine: 1},
-		{Line: 1221},
-		{Line: 1290, File: "functions/abuse/block.lua", FileLine: 9},
-		{Line: 1291},
-		{Line: 1296, File: "functions/abuse/forgive.lua", FileLine: 1},
-		{Line: 1305},
-		{Line: 1345, File: "functions/abuse/forgive.lua", FileLine: 7},
-		{Line: 1346},
-		{Line: 1351, File: "functions/abuse/status.lua", FileLine: 1},
-		{Line: 1381},
-		{Line: 1513, File: "functions/abuse/status.lua", FileLine: 19},
-		{Line: 1514},
-		{Line: 1519, File: "functions/abuse/unblock.lua", FileLine: 1},
-		{Line: 1534},
-		{Line: 1582, File: "functions/abuse/unblock.lua", FileLine: 10},
-		{Line: 1583},
-	},
 }
 
 // A Client calls the library's functions. It is safe for concurrent use if its fcall.Caller is.
@@ -74,7 +32,7 @@ type Client struct {
 	fcall *fcall.Client
 }
 
-// New returns a client over a *redis.Client, *redis.ClusterClient, *redis.Ring, an auto-pipeliner or an embedded server.
+// New returns a client over a *redis.Client, *redis.ClusterClient, embedded server or any other fcall.Caller.
 // It sends nothing. It returns an error if the namespace cannot begin a key, or if the caller only queues commands.
 func New(caller fcall.Caller, o fcall.Options) (*Client, error) {
 	c, err := fcall.NewClient(caller, Library, o)

@@ -11,32 +11,16 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var statusFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "status",
-	ServerName: "abuse_v1_status",
-	ReadOnly:   true,
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 9},
-		{Text: true},
-		{},
-		{Values: 65},
-		{Rows: []fcall.Result{{Values: 1000001}}},
-	},
-}
+var statusFunction = &fcall.Function{Library: Library, Name: "status", ServerName: "abuse_v1_status", ReadOnly: true, Omissible: 2}
 
 // StatusParams are the arguments of Status.
 type StatusParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Tiers: tiers to count for, as in attempt. 0 to 8 rows.
-	Tiers []StatusTiers
-	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
-	// a microsecond. Defaults to 30 days.
+	Tiers fcall.Rows[StatusTiers]
+	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to
+	// 30 days.
 	StrikeMemory time.Duration
 }
 
@@ -44,8 +28,19 @@ type StatusParams struct {
 type StatusTiers struct {
 	// Threshold: attempt that starts the tier's block. From 1 to 10000.
 	Threshold int64
-	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
+	// Window: time in which attempts are counted. From 1ms to 3650 days.
 	Window time.Duration
+}
+
+// PackStatusTiers encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackStatusTiers(rows ...StatusTiers) fcall.Rows[StatusTiers] {
+	p := fcall.NewPacker(2)
+	for _, row := range rows {
+		p.Row("")
+		p.Int(row.Threshold)
+		p.Duration(row.Window)
+	}
+	return fcall.Pack(rows, p)
 }
 
 // StatusResult is the result of Status.
@@ -64,10 +59,27 @@ type StatusResult struct {
 	Tiers []StatusTiersResult
 }
 
+func readStatusResult(reply *fcall.Reply) StatusResult {
+	return StatusResult{
+		Blocked:    reply.Bool("blocked"),
+		Tier:       reply.Int("tier"),
+		Reason:     reply.Text("reason"),
+		RetryAfter: reply.Duration("retry_after"),
+		Strikes:    reply.Int("strikes"),
+		Tiers:      fcall.ReadRows(reply, "tiers", readStatusTiersResult),
+	}
+}
+
 // StatusTiersResult is one row of StatusResult.Tiers.
 type StatusTiersResult struct {
 	// Count: attempts in the tier's window: 3.
 	Count int64
+}
+
+func readStatusTiersResult(reply *fcall.Reply) StatusTiersResult {
+	return StatusTiersResult{
+		Count: reply.Int("count"),
+	}
 }
 
 // Status returns whether a subject is blocked, by which tier and for how long, and its counts; writes
@@ -76,63 +88,20 @@ type StatusTiersResult struct {
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: a key holds data that this library did not write, or a block that never ends
 func (c *Client) Status(ctx context.Context, p StatusParams) (StatusResult, error) {
-	reply, err := c.statusArgs(p).Call(ctx)
-	if err != nil {
-		return StatusResult{}, err
-	}
-	return decodeStatus(reply)
+	return fcall.Call(ctx, c.statusArgs(p), readStatusResult)
 }
 
 // QueueStatus adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueStatus(ctx context.Context, pipe redis.Pipeliner, p StatusParams) PendingStatus {
-	return PendingStatus{c.statusArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingStatus is a queued call of Status.
-type PendingStatus struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingStatus) Result() (StatusResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return StatusResult{}, err
-	}
-	return decodeStatus(reply)
+func (c *Client) QueueStatus(ctx context.Context, pipe redis.Pipeliner, p StatusParams) fcall.PendingResult[StatusResult] {
+	return fcall.Queue(ctx, pipe, c.statusArgs(p), readStatusResult)
 }
 
 func (c *Client) statusArgs(p StatusParams) *fcall.Args {
-	a := c.fcall.Args(statusFunction, 3, 2+2*len(p.Tiers))
-	a.Key("subject", p.Subject, "block")
-	a.Key("attempts", p.Subject, "attempts")
-	a.Key("pages", p.Subject, "attempt_pages")
-	a.Rows("tiers", len(p.Tiers), 0, 8)
-	for i, row := range p.Tiers {
-		a.Row(i)
-		a.Int("threshold", row.Threshold, 1, 10000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-	}
-	a.EndRows()
-	a.OptDuration("strike_memory", p.StrikeMemory, 1000, 315360000000000)
+	a := c.fcall.Args(statusFunction, 3, 2)
+	a.Key(p.Subject, "block")
+	a.Key(p.Subject, "attempts")
+	a.Key(p.Subject, "strikes")
+	a.Group(p.Tiers.Group)
+	a.OptDuration(p.StrikeMemory)
 	return a
-}
-
-func decodeStatus(reply *fcall.Reply) (StatusResult, error) {
-	var r StatusResult
-	r.Blocked = reply.Bool("blocked")
-	r.Tier = reply.Count("tier")
-	r.Reason = reply.Text("reason")
-	r.RetryAfter = reply.Duration("retry_after")
-	r.Strikes = reply.Count("strikes")
-	r.Tiers = make([]StatusTiersResult, reply.Rows("tiers"))
-	for i := range r.Tiers {
-		reply.Row(i)
-		r.Tiers[i].Count = reply.Count("count")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return StatusResult{}, err
-	}
-	return r, nil
 }

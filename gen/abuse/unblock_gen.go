@@ -10,18 +10,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var unblockFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "unblock",
-	ServerName: "abuse_v1_unblock",
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}},
-}
+var unblockFunction = &fcall.Function{Library: Library, Name: "unblock", ServerName: "abuse_v1_unblock", Omissible: 1}
 
 // UnblockParams are the arguments of Unblock.
 type UnblockParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Pardon sets whether to forget attempts and strikes as well.
 	Pardon bool
@@ -33,51 +26,30 @@ type UnblockResult struct {
 	Existed bool
 }
 
+func readUnblockResult(reply *fcall.Reply) UnblockResult {
+	return UnblockResult{
+		Existed: reply.Bool("existed"),
+	}
+}
+
 // Unblock ends a subject's block, whether a tier or an operator started it.
 //
 // Tiers that started it count from zero, as after it expires. Without pardon the strikes remain, so the next
 // block is longer.
 func (c *Client) Unblock(ctx context.Context, p UnblockParams) (UnblockResult, error) {
-	reply, err := c.unblockArgs(p).Call(ctx)
-	if err != nil {
-		return UnblockResult{}, err
-	}
-	return decodeUnblock(reply)
+	return fcall.Call(ctx, c.unblockArgs(p), readUnblockResult)
 }
 
 // QueueUnblock adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueUnblock(ctx context.Context, pipe redis.Pipeliner, p UnblockParams) PendingUnblock {
-	return PendingUnblock{c.unblockArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingUnblock is a queued call of Unblock.
-type PendingUnblock struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingUnblock) Result() (UnblockResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return UnblockResult{}, err
-	}
-	return decodeUnblock(reply)
+func (c *Client) QueueUnblock(ctx context.Context, pipe redis.Pipeliner, p UnblockParams) fcall.PendingResult[UnblockResult] {
+	return fcall.Queue(ctx, pipe, c.unblockArgs(p), readUnblockResult)
 }
 
 func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
 	a := c.fcall.Args(unblockFunction, 3, 1)
-	a.Key("subject", p.Subject, "block")
-	a.Key("attempts", p.Subject, "attempts")
-	a.Key("pages", p.Subject, "attempt_pages")
-	a.OptBool("pardon", p.Pardon)
+	a.Key(p.Subject, "block")
+	a.Key(p.Subject, "attempts")
+	a.Key(p.Subject, "strikes")
+	a.OptBool(p.Pardon)
 	return a
-}
-
-func decodeUnblock(reply *fcall.Reply) (UnblockResult, error) {
-	var r UnblockResult
-	r.Existed = reply.Bool("existed")
-	if err := reply.Close(); err != nil {
-		return UnblockResult{}, err
-	}
-	return r, nil
 }

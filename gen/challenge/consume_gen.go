@@ -10,19 +10,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var consumeFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "consume",
-	ServerName: "challenge_v1_consume",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 4}},
-}
+var consumeFunction = &fcall.Function{Library: Library, Name: "consume", ServerName: "challenge_v1_consume", Omissible: 1}
 
 // ConsumeParams are the arguments of Consume.
 type ConsumeParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Token: the challenge. 1 to 128 bytes.
 	Token string
@@ -34,6 +26,12 @@ type ConsumeParams struct {
 type ConsumeResult struct {
 	// Outcome: result of the call; mismatch: the challenge is for another payload.
 	Outcome ConsumeOutcome
+}
+
+func readConsumeResult(reply *fcall.Reply) ConsumeResult {
+	return ConsumeResult{
+		Outcome: ConsumeOutcome(reply.Text("outcome")),
+	}
 }
 
 // ConsumeOutcome is one of the values of outcome.
@@ -55,45 +53,18 @@ const (
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the key holds data that is not a challenge
 func (c *Client) Consume(ctx context.Context, p ConsumeParams) (ConsumeResult, error) {
-	reply, err := c.consumeArgs(p).Call(ctx)
-	if err != nil {
-		return ConsumeResult{}, err
-	}
-	return decodeConsume(reply)
+	return fcall.Call(ctx, c.consumeArgs(p), readConsumeResult)
 }
 
 // QueueConsume adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueConsume(ctx context.Context, pipe redis.Pipeliner, p ConsumeParams) PendingConsume {
-	return PendingConsume{c.consumeArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingConsume is a queued call of Consume.
-type PendingConsume struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingConsume) Result() (ConsumeResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ConsumeResult{}, err
-	}
-	return decodeConsume(reply)
+func (c *Client) QueueConsume(ctx context.Context, pipe redis.Pipeliner, p ConsumeParams) fcall.PendingResult[ConsumeResult] {
+	return fcall.Queue(ctx, pipe, c.consumeArgs(p), readConsumeResult)
 }
 
 func (c *Client) consumeArgs(p ConsumeParams) *fcall.Args {
 	a := c.fcall.Args(consumeFunction, 1, 2)
-	a.Key("subject", p.Subject, "challenges")
-	a.Text("token", p.Token, 1, 128)
-	a.OptText("payload", p.Payload, 1, 1024)
+	a.Key(p.Subject, "challenges")
+	a.Text(p.Token)
+	a.OptText(p.Payload)
 	return a
-}
-
-func decodeConsume(reply *fcall.Reply) (ConsumeResult, error) {
-	var r ConsumeResult
-	r.Outcome = ConsumeOutcome(reply.Enum("outcome", "consumed", "replayed", "expired_or_unknown", "mismatch"))
-	if err := reply.Close(); err != nil {
-		return ConsumeResult{}, err
-	}
-	return r, nil
 }

@@ -11,28 +11,20 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var issueFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "issue",
-	ServerName: "challenge_v1_issue",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  3,
-	Results:    []fcall.Result{{Text: true}, {Values: 2}, {}, {Values: 1001}},
-}
+var issueFunction = &fcall.Function{Library: Library, Name: "issue", ServerName: "challenge_v1_issue", Omissible: 3}
 
 // IssueParams are the arguments of Issue.
 type IssueParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Token: new challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
 	Token string
-	// TTL: how long it can be consumed. From 1µs to 3650 days, rounded up to a microsecond.
+	// TTL: how long it can be consumed. From 1ms to 3650 days.
 	TTL time.Duration
 	// Payload: what it is for; consume must receive the same. 1 to 1024 bytes. The zero value omits it.
 	Payload string
 	// ReuseWithin: for how long after its issue an unused challenge is returned instead; never when omitted. From
-	// 1µs to 3650 days, rounded up to a microsecond. The zero value omits it.
+	// 1ms to 3650 days. The zero value omits it.
 	ReuseWithin time.Duration
 	// MaxOutstanding: most unused challenges of the subject. From 1 to 64. Defaults to 64.
 	MaxOutstanding int64
@@ -50,6 +42,15 @@ type IssueResult struct {
 	Outstanding int64
 }
 
+func readIssueResult(reply *fcall.Reply) IssueResult {
+	return IssueResult{
+		Token:        reply.Text("token"),
+		Reused:       reply.Bool("reused"),
+		ExpiresAfter: reply.Duration("expires_after"),
+		Outstanding:  reply.Int("outstanding"),
+	}
+}
+
 // Issue stores a one-time challenge, or returns an unused one of the subject.
 //
 // An unused challenge that was issued for the same payload less than reuse_within ago is returned instead. So
@@ -65,51 +66,21 @@ type IssueResult struct {
 //   - RLARG: token is known for another payload, or was consumed
 //   - RLSTATE: the key holds data that is not a challenge
 func (c *Client) Issue(ctx context.Context, p IssueParams) (IssueResult, error) {
-	reply, err := c.issueArgs(p).Call(ctx)
-	if err != nil {
-		return IssueResult{}, err
-	}
-	return decodeIssue(reply)
+	return fcall.Call(ctx, c.issueArgs(p), readIssueResult)
 }
 
 // QueueIssue adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueIssue(ctx context.Context, pipe redis.Pipeliner, p IssueParams) PendingIssue {
-	return PendingIssue{c.issueArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingIssue is a queued call of Issue.
-type PendingIssue struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingIssue) Result() (IssueResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return IssueResult{}, err
-	}
-	return decodeIssue(reply)
+func (c *Client) QueueIssue(ctx context.Context, pipe redis.Pipeliner, p IssueParams) fcall.PendingResult[IssueResult] {
+	return fcall.Queue(ctx, pipe, c.issueArgs(p), readIssueResult)
 }
 
 func (c *Client) issueArgs(p IssueParams) *fcall.Args {
 	a := c.fcall.Args(issueFunction, 1, 5)
-	a.Key("subject", p.Subject, "challenges")
-	a.Text("token", p.Token, 1, 128)
-	a.Duration("ttl", p.TTL, 1, 315360000000000)
-	a.OptText("payload", p.Payload, 1, 1024)
-	a.OptDuration("reuse_within", p.ReuseWithin, 1, 315360000000000)
-	a.OptInt("max_outstanding", p.MaxOutstanding, 1, 64)
+	a.Key(p.Subject, "challenges")
+	a.Text(p.Token)
+	a.Duration(p.TTL)
+	a.OptText(p.Payload)
+	a.OptDuration(p.ReuseWithin)
+	a.OptInt(p.MaxOutstanding)
 	return a
-}
-
-func decodeIssue(reply *fcall.Reply) (IssueResult, error) {
-	var r IssueResult
-	r.Token = reply.Text("token")
-	r.Reused = reply.Bool("reused")
-	r.ExpiresAfter = reply.Duration("expires_after")
-	r.Outstanding = reply.Count("outstanding")
-	if err := reply.Close(); err != nil {
-		return IssueResult{}, err
-	}
-	return r, nil
 }

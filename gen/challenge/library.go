@@ -25,28 +25,6 @@ var Library = &fcall.Library{
 	Version:    "1.0.0",
 	ServerName: "challenge_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
-	Files: []fcall.Section{
-		{Line: 113, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 217},
-		{Line: 220, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 236},
-		{Line: 239, File: "functions/lib/challenge/challenge_record.lua", FileLine: 1},
-		{Line: 316},
-		{Line: 319, File: "functions/lib/challenge/challenge_set.lua", FileLine: 1},
-		{Line: 400},
-		{Line: 403, File: "functions/challenge/consume.lua", FileLine: 1},
-		{Line: 425},
-		{Line: 482, File: "functions/challenge/consume.lua", FileLine: 13},
-		{Line: 483},
-		{Line: 488, File: "functions/challenge/issue.lua", FileLine: 1},
-		{Line: 544},
-		{Line: 646, File: "functions/challenge/issue.lua", FileLine: 23},
-		{Line: 647},
-		{Line: 652, File: "functions/challenge/peek.lua", FileLine: 1},
-		{Line: 679},
-		{Line: 754, File: "functions/challenge/peek.lua", FileLine: 10},
-		{Line: 755},
-	},
 }
 
 // A Client calls the library's functions. It is safe for concurrent use if its fcall.Caller is.
@@ -54,7 +32,7 @@ type Client struct {
 	fcall *fcall.Client
 }
 
-// New returns a client over a *redis.Client, *redis.ClusterClient, *redis.Ring, an auto-pipeliner or an embedded server.
+// New returns a client over a *redis.Client, *redis.ClusterClient, embedded server or any other fcall.Caller.
 // It sends nothing. It returns an error if the namespace cannot begin a key, or if the caller only queues commands.
 func New(caller fcall.Caller, o fcall.Options) (*Client, error) {
 	c, err := fcall.NewClient(caller, Library, o)

@@ -11,19 +11,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var peekFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "peek",
-	ServerName: "challenge_v1_peek",
-	ReadOnly:   true,
-	Codes:      []string{"RLSTATE"},
-	Results:    []fcall.Result{{Values: 3}, {Text: true}, {}},
-}
+var peekFunction = &fcall.Function{Library: Library, Name: "peek", ServerName: "challenge_v1_peek", ReadOnly: true}
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Token: the challenge. 1 to 128 bytes.
 	Token string
@@ -37,6 +29,14 @@ type PeekResult struct {
 	Payload string
 	// ExpiresAfter: how long it can be consumed, or is known as consumed; 0 when expired_or_unknown.
 	ExpiresAfter time.Duration
+}
+
+func readPeekResult(reply *fcall.Reply) PeekResult {
+	return PeekResult{
+		State:        PeekState(reply.Text("state")),
+		Payload:      reply.Text("payload"),
+		ExpiresAfter: reply.Duration("expires_after"),
+	}
 }
 
 // PeekState is one of the values of state.
@@ -54,46 +54,17 @@ const (
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the key holds data that is not a challenge
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
-	reply, err := c.peekArgs(p).Call(ctx)
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+	return fcall.Call(ctx, c.peekArgs(p), readPeekResult)
 }
 
 // QueuePeek adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) PendingPeek {
-	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingPeek is a queued call of Peek.
-type PendingPeek struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingPeek) Result() (PeekResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) fcall.PendingResult[PeekResult] {
+	return fcall.Queue(ctx, pipe, c.peekArgs(p), readPeekResult)
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
 	a := c.fcall.Args(peekFunction, 1, 1)
-	a.Key("subject", p.Subject, "challenges")
-	a.Text("token", p.Token, 1, 128)
+	a.Key(p.Subject, "challenges")
+	a.Text(p.Token)
 	return a
-}
-
-func decodePeek(reply *fcall.Reply) (PeekResult, error) {
-	var r PeekResult
-	r.State = PeekState(reply.Enum("state", "unused", "consumed", "expired_or_unknown"))
-	r.Payload = reply.Text("payload")
-	r.ExpiresAfter = reply.Duration("expires_after")
-	if err := reply.Close(); err != nil {
-		return PeekResult{}, err
-	}
-	return r, nil
 }

@@ -3,7 +3,6 @@
 package concurrency
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -12,28 +11,20 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var acquireFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "acquire",
-	ServerName: "concurrency_v1_acquire",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 1048576}, {}, {}, {}},
-}
+var acquireFunction = &fcall.Function{Library: Library, Name: "acquire", ServerName: "concurrency_v1_acquire", Omissible: 1}
 
 // AcquireParams are the arguments of Acquire.
 //
-// Besides the bounds of each:
-//   - weight must be at most limit: it can never be allowed.
+// Besides the bounds of each, by their names on the server:
+//   - weight <= limit: it can never be allowed.
 type AcquireParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Holder: the holder's name, unique to one acquisition unless it may share its place. 1 to 256 bytes.
 	Holder string
 	// Limit: most places in use at a time; each holder is stored. From 1 to 10^6.
 	Limit int64
-	// Lease: how long the place is kept without renewal. From 1ms to 1 day, rounded up to a microsecond.
+	// Lease: how long the place is kept without renewal. From 1ms to 1 day.
 	Lease time.Duration
 	// Weight: places that the holder takes. From 1 to 1000. Defaults to 1.
 	Weight int64
@@ -56,6 +47,17 @@ type AcquireResult struct {
 	RetryAfter time.Duration
 }
 
+func readAcquireResult(reply *fcall.Reply) AcquireResult {
+	return AcquireResult{
+		Allowed:    reply.Bool("allowed"),
+		Held:       reply.Bool("held"),
+		Fence:      reply.Int("fence"),
+		InUse:      reply.Int("in_use"),
+		Remaining:  reply.Int("remaining"),
+		RetryAfter: reply.Duration("retry_after"),
+	}
+}
+
 // Acquire acquires a place for a holder if the places in use and this one fit the limit.
 //
 // A holder has one place: the same holder again gets its own place back, with its first fence and weight, and
@@ -65,59 +67,23 @@ type AcquireResult struct {
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: weight exceeds limit
-//   - RLSTATE: the key holds what is not a set of holders
+//   - RLSTATE: a key holds another type
 func (c *Client) Acquire(ctx context.Context, p AcquireParams) (AcquireResult, error) {
-	reply, err := c.acquireArgs(p).Call(ctx)
-	if err != nil {
-		return AcquireResult{}, err
-	}
-	return decodeAcquire(reply)
+	return fcall.Call(ctx, c.acquireArgs(p), readAcquireResult)
 }
 
 // QueueAcquire adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueAcquire(ctx context.Context, pipe redis.Pipeliner, p AcquireParams) PendingAcquire {
-	return PendingAcquire{c.acquireArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingAcquire is a queued call of Acquire.
-type PendingAcquire struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingAcquire) Result() (AcquireResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return AcquireResult{}, err
-	}
-	return decodeAcquire(reply)
+func (c *Client) QueueAcquire(ctx context.Context, pipe redis.Pipeliner, p AcquireParams) fcall.PendingResult[AcquireResult] {
+	return fcall.Queue(ctx, pipe, c.acquireArgs(p), readAcquireResult)
 }
 
 func (c *Client) acquireArgs(p AcquireParams) *fcall.Args {
-	a := c.fcall.Args(acquireFunction, 1, 4)
-	a.Key("subject", p.Subject, "holders")
-	a.Text("holder", p.Holder, 1, 256)
-	a.Int("limit", p.Limit, 1, 1000000)
-	a.Duration("lease", p.Lease, 1000, 86400000000)
-	a.OptInt("weight", p.Weight, 1, 1000)
-	if a.Err() == nil {
-		if cmp.Or(p.Weight, 1) > p.Limit {
-			a.Must("weight", "be at most limit: it can never be allowed")
-		}
-	}
+	a := c.fcall.Args(acquireFunction, 2, 4)
+	a.Key(p.Subject, "holders")
+	a.Key(p.Subject, "fences")
+	a.Text(p.Holder)
+	a.Int(p.Limit)
+	a.Duration(p.Lease)
+	a.OptInt(p.Weight)
 	return a
-}
-
-func decodeAcquire(reply *fcall.Reply) (AcquireResult, error) {
-	var r AcquireResult
-	r.Allowed = reply.Bool("allowed")
-	r.Held = reply.Bool("held")
-	r.Fence = reply.Count("fence")
-	r.InUse = reply.Count("in_use")
-	r.Remaining = reply.Count("remaining")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return AcquireResult{}, err
-	}
-	return r, nil
 }

@@ -26,40 +26,6 @@ var Library = &fcall.Library{
 	Version:    "1.0.0",
 	ServerName: "concurrency_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
-	Files: []fcall.Section{
-		{Line: 113, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 217},
-		{Line: 220, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 236},
-		{Line: 239, File: "functions/lib/concurrency/holder_head.lua", FileLine: 1},
-		{Line: 276},
-		{Line: 279, File: "functions/lib/concurrency/holder_text.lua", FileLine: 1},
-		{Line: 401},
-		{Line: 404, File: "functions/lib/concurrency/holder_tree.lua", FileLine: 1},
-		{Line: 621},
-		{Line: 624, File: "functions/lib/concurrency/holder_set.lua", FileLine: 1},
-		{Line: 844},
-		{Line: 847, File: "functions/concurrency/acquire.lua", FileLine: 1},
-		{Line: 881},
-		{Line: 993, File: "functions/concurrency/acquire.lua", FileLine: 21},
-		{Line: 994},
-		{Line: 999, File: "functions/concurrency/evict.lua", FileLine: 1},
-		{Line: 1015},
-		{Line: 1070, File: "functions/concurrency/evict.lua", FileLine: 10},
-		{Line: 1071},
-		{Line: 1076, File: "functions/concurrency/peek.lua", FileLine: 1},
-		{Line: 1095},
-		{Line: 1211, File: "functions/concurrency/peek.lua", FileLine: 13},
-		{Line: 1212},
-		{Line: 1217, File: "functions/concurrency/release.lua", FileLine: 1},
-		{Line: 1233},
-		{Line: 1290, File: "functions/concurrency/release.lua", FileLine: 10},
-		{Line: 1291},
-		{Line: 1296, File: "functions/concurrency/renew.lua", FileLine: 1},
-		{Line: 1310},
-		{Line: 1388, File: "functions/concurrency/renew.lua", FileLine: 12},
-		{Line: 1389},
-	},
 }
 
 // A Client calls the library's functions. It is safe for concurrent use if its fcall.Caller is.
@@ -67,7 +33,7 @@ type Client struct {
 	fcall *fcall.Client
 }
 
-// New returns a client over a *redis.Client, *redis.ClusterClient, *redis.Ring, an auto-pipeliner or an embedded server.
+// New returns a client over a *redis.Client, *redis.ClusterClient, embedded server or any other fcall.Caller.
 // It sends nothing. It returns an error if the namespace cannot begin a key, or if the caller only queues commands.
 func New(caller fcall.Caller, o fcall.Options) (*Client, error) {
 	c, err := fcall.NewClient(caller, Library, o)

@@ -11,23 +11,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var peekFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "peek",
-	ServerName: "concurrency_v1_peek",
-	ReadOnly:   true,
-	Codes:      []string{"RLSTATE"},
-	Results: []fcall.Result{
-		{Values: 1048576},
-		{},
-		{Rows: []fcall.Result{{Text: true}, {Values: 1048576}, {Values: 1001}, {}}},
-	},
-}
+var peekFunction = &fcall.Function{Library: Library, Name: "peek", ServerName: "concurrency_v1_peek", ReadOnly: true}
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 }
 
@@ -39,6 +27,14 @@ type PeekResult struct {
 	Fence int64
 	// Holders: the holders, by the time that their leases end.
 	Holders []PeekHoldersResult
+}
+
+func readPeekResult(reply *fcall.Reply) PeekResult {
+	return PeekResult{
+		InUse:   reply.Int("in_use"),
+		Fence:   reply.Int("fence"),
+		Holders: fcall.ReadRows(reply, "holders", readPeekHoldersResult),
+	}
 }
 
 // PeekHoldersResult is one row of PeekResult.Holders.
@@ -53,58 +49,31 @@ type PeekHoldersResult struct {
 	ExpiresAfter time.Duration
 }
 
+func readPeekHoldersResult(reply *fcall.Reply) PeekHoldersResult {
+	return PeekHoldersResult{
+		Holder:       reply.Text("holder"),
+		Fence:        reply.Int("fence"),
+		Weight:       reply.Int("weight"),
+		ExpiresAfter: reply.Duration("expires_after"),
+	}
+}
+
 // Peek lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: the key holds what is not a set of holders
+//   - RLSTATE: a key holds another type
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
-	reply, err := c.peekArgs(p).Call(ctx)
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+	return fcall.Call(ctx, c.peekArgs(p), readPeekResult)
 }
 
 // QueuePeek adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) PendingPeek {
-	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingPeek is a queued call of Peek.
-type PendingPeek struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingPeek) Result() (PeekResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) fcall.PendingResult[PeekResult] {
+	return fcall.Queue(ctx, pipe, c.peekArgs(p), readPeekResult)
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 1, 0)
-	a.Key("subject", p.Subject, "holders")
+	a := c.fcall.Args(peekFunction, 2, 0)
+	a.Key(p.Subject, "holders")
+	a.Key(p.Subject, "fences")
 	return a
-}
-
-func decodePeek(reply *fcall.Reply) (PeekResult, error) {
-	var r PeekResult
-	r.InUse = reply.Count("in_use")
-	r.Fence = reply.Count("fence")
-	r.Holders = make([]PeekHoldersResult, reply.Rows("holders"))
-	for i := range r.Holders {
-		reply.Row(i)
-		r.Holders[i].Holder = reply.Text("holder")
-		r.Holders[i].Fence = reply.Count("fence")
-		r.Holders[i].Weight = reply.Count("weight")
-		r.Holders[i].ExpiresAfter = reply.Duration("expires_after")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return PeekResult{}, err
-	}
-	return r, nil
 }

@@ -10,19 +10,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var releaseFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "release",
-	ServerName: "concurrency_v1_release",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 3}},
-}
+var releaseFunction = &fcall.Function{Library: Library, Name: "release", ServerName: "concurrency_v1_release", Omissible: 1}
 
 // ReleaseParams are the arguments of Release.
 type ReleaseParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
@@ -32,9 +24,15 @@ type ReleaseParams struct {
 
 // ReleaseResult is the result of Release.
 type ReleaseResult struct {
-	// Outcome: not_held: released before, evicted, or the lease has ended. superseded: the holder has a later
-	// acquisition, which keeps its place.
+	// Outcome: not_held: released before, or the lease has ended. superseded: the holder has a later acquisition,
+	// which keeps its place.
 	Outcome ReleaseOutcome
+}
+
+func readReleaseResult(reply *fcall.Reply) ReleaseResult {
+	return ReleaseResult{
+		Outcome: ReleaseOutcome(reply.Text("outcome")),
+	}
 }
 
 // ReleaseOutcome is one of the values of outcome.
@@ -47,50 +45,27 @@ const (
 	ReleaseOutcomeSuperseded ReleaseOutcome = "superseded"
 )
 
-// Release releases a holder's place.
+// Release releases a holder's place, which is free at once.
+//
+// With fence 0 an operator ends anybody's lease: its program learns of it at its next renewal, so a resource
+// that must not be used by both checks the fence.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: the key holds what is not a set of holders
+//   - RLSTATE: a key holds another type
 func (c *Client) Release(ctx context.Context, p ReleaseParams) (ReleaseResult, error) {
-	reply, err := c.releaseArgs(p).Call(ctx)
-	if err != nil {
-		return ReleaseResult{}, err
-	}
-	return decodeRelease(reply)
+	return fcall.Call(ctx, c.releaseArgs(p), readReleaseResult)
 }
 
 // QueueRelease adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p ReleaseParams) PendingRelease {
-	return PendingRelease{c.releaseArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingRelease is a queued call of Release.
-type PendingRelease struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingRelease) Result() (ReleaseResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ReleaseResult{}, err
-	}
-	return decodeRelease(reply)
+func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p ReleaseParams) fcall.PendingResult[ReleaseResult] {
+	return fcall.Queue(ctx, pipe, c.releaseArgs(p), readReleaseResult)
 }
 
 func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
-	a := c.fcall.Args(releaseFunction, 1, 2)
-	a.Key("subject", p.Subject, "holders")
-	a.Text("holder", p.Holder, 1, 256)
-	a.OptInt("fence", p.Fence, 0, 9007199254740992)
+	a := c.fcall.Args(releaseFunction, 2, 2)
+	a.Key(p.Subject, "holders")
+	a.Key(p.Subject, "fences")
+	a.Text(p.Holder)
+	a.OptInt(p.Fence)
 	return a
-}
-
-func decodeRelease(reply *fcall.Reply) (ReleaseResult, error) {
-	var r ReleaseResult
-	r.Outcome = ReleaseOutcome(reply.Enum("outcome", "released", "not_held", "superseded"))
-	if err := reply.Close(); err != nil {
-		return ReleaseResult{}, err
-	}
-	return r, nil
 }

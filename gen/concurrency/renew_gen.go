@@ -11,23 +11,15 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var renewFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "renew",
-	ServerName: "concurrency_v1_renew",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 3}, {}},
-}
+var renewFunction = &fcall.Function{Library: Library, Name: "renew", ServerName: "concurrency_v1_renew", Omissible: 1}
 
 // RenewParams are the arguments of Renew.
 type RenewParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Holder: the holder's name. 1 to 256 bytes.
 	Holder string
-	// Lease: how long the place is kept from now on. From 1ms to 1 day, rounded up to a microsecond.
+	// Lease: how long the place is kept from now on. From 1ms to 1 day.
 	Lease time.Duration
 	// Fence: the fence of the acquisition to renew; any when 0. From 0 to 2^53. Defaults to 0.
 	Fence int64
@@ -35,11 +27,17 @@ type RenewParams struct {
 
 // RenewResult is the result of Renew.
 type RenewResult struct {
-	// Outcome: not_held: released, evicted, or the lease has ended. superseded: the holder has a later
-	// acquisition.
+	// Outcome: not_held: released, or the lease has ended. superseded: the holder has a later acquisition.
 	Outcome RenewOutcome
 	// ExpiresAfter: what the lease has left now: 30s; 0 when not renewed.
 	ExpiresAfter time.Duration
+}
+
+func readRenewResult(reply *fcall.Reply) RenewResult {
+	return RenewResult{
+		Outcome:      RenewOutcome(reply.Text("outcome")),
+		ExpiresAfter: reply.Duration("expires_after"),
+	}
 }
 
 // RenewOutcome is one of the values of outcome.
@@ -55,49 +53,22 @@ const (
 // Renew extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: the key holds what is not a set of holders
+//   - RLSTATE: a key holds another type
 func (c *Client) Renew(ctx context.Context, p RenewParams) (RenewResult, error) {
-	reply, err := c.renewArgs(p).Call(ctx)
-	if err != nil {
-		return RenewResult{}, err
-	}
-	return decodeRenew(reply)
+	return fcall.Call(ctx, c.renewArgs(p), readRenewResult)
 }
 
 // QueueRenew adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueRenew(ctx context.Context, pipe redis.Pipeliner, p RenewParams) PendingRenew {
-	return PendingRenew{c.renewArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingRenew is a queued call of Renew.
-type PendingRenew struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingRenew) Result() (RenewResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return RenewResult{}, err
-	}
-	return decodeRenew(reply)
+func (c *Client) QueueRenew(ctx context.Context, pipe redis.Pipeliner, p RenewParams) fcall.PendingResult[RenewResult] {
+	return fcall.Queue(ctx, pipe, c.renewArgs(p), readRenewResult)
 }
 
 func (c *Client) renewArgs(p RenewParams) *fcall.Args {
-	a := c.fcall.Args(renewFunction, 1, 3)
-	a.Key("subject", p.Subject, "holders")
-	a.Text("holder", p.Holder, 1, 256)
-	a.Duration("lease", p.Lease, 1000, 86400000000)
-	a.OptInt("fence", p.Fence, 0, 9007199254740992)
+	a := c.fcall.Args(renewFunction, 2, 3)
+	a.Key(p.Subject, "holders")
+	a.Key(p.Subject, "fences")
+	a.Text(p.Holder)
+	a.Duration(p.Lease)
+	a.OptInt(p.Fence)
 	return a
-}
-
-func decodeRenew(reply *fcall.Reply) (RenewResult, error) {
-	var r RenewResult
-	r.Outcome = RenewOutcome(reply.Enum("outcome", "renewed", "not_held", "superseded"))
-	r.ExpiresAfter = reply.Duration("expires_after")
-	if err := reply.Close(); err != nil {
-		return RenewResult{}, err
-	}
-	return r, nil
 }

@@ -17,17 +17,15 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	reserved, err := client.Reserve(ctx, cost.ReserveParams{
-		Subject: "tenant=7", Receipt: "request-1", Estimate: 300_000,
-		Limits: cost.MustPackAccountBudget(cost.AccountBudget{Budget: 1_000_000, Window: time.Hour}),
-	})
+	hourly := cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: time.Hour})
+	reserved, err := client.Reserve(ctx, cost.ReserveParams{Subject: "tenant=7", Receipt: "request-1", Estimate: 300_000, Budgets: hourly})
 	if err != nil {
 		panic(err)
 	}
-	settled, err := client.Settle(ctx, cost.SettleParams{Subject: "tenant=7", Receipt: "request-1", Actual: 120_000})
+	settled, err := client.Settle(ctx, cost.SettleParams{Subject: "tenant=7", Receipt: "request-1", Actual: 120_000, Budgets: hourly})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(reserved.Allowed, int64(reserved.Limits[0].Remaining), settled.Outcome, int64(settled.Charged))
+	fmt.Println(reserved.Allowed, int64(reserved.Budgets[0].Remaining), settled.Outcome, int64(settled.Budgets[0].Spent))
 	// Output: true 700000 settled 120000
 }

@@ -26,54 +26,6 @@ var Library = &fcall.Library{
 	Version:    "1.0.0",
 	ServerName: "cost_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
-	Files: []fcall.Section{
-		{Line: 187, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 291},
-		{Line: 294, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 310},
-		{Line: 313, File: "functions/lib/cost/charge_log.lua", FileLine: 1},
-		{Line: 352},
-		{Line: 355, File: "functions/lib/cost/ledger.lua", FileLine: 1},
-		{Line: 527},
-		{Line: 530, File: "functions/lib/cost/charge_sums.lua", FileLine: 1},
-		{Line: 806},
-		{Line: 809, File: "functions/lib/cost/spent_windows.lua", FileLine: 1},
-		{Line: 1098},
-		{Line: 1101, File: "functions/lib/cost/charge_store.lua", FileLine: 1},
-		{Line: 1383},
-		{Line: 1386, File: "functions/lib/cost/spent_search.lua", FileLine: 1},
-		{Line: 1595},
-		{Line: 1598, File: "functions/lib/cost/budget_fit.lua", FileLine: 1},
-		{Line: 1710},
-		{Line: 1713, File: "functions/lib/cost/cost_reservation.lua", FileLine: 1},
-		{Line: 1850},
-		{Line: 1853, File: "functions/lib/cost/account_budget.lua", FileLine: 1},
-		{Line: 1873},
-		{Line: 1935, File: "functions/cost/cancel.lua", FileLine: 1},
-		{Line: 1959},
-		{Line: 2033, File: "functions/cost/cancel.lua", FileLine: 15},
-		{Line: 2034},
-		{Line: 2039, File: "functions/cost/peek.lua", FileLine: 1},
-		{Line: 2080},
-		{Line: 2312, File: "functions/cost/peek.lua", FileLine: 22},
-		{Line: 2313},
-		{Line: 2318, File: "functions/cost/reserve.lua", FileLine: 1},
-		{Line: 2348},
-		{Line: 2583, File: "functions/cost/reserve.lua", FileLine: 28},
-		{Line: 2584},
-		{Line: 2589, File: "functions/cost/reserve_at_most.lua", FileLine: 1},
-		{Line: 2618},
-		{Line: 2862, File: "functions/cost/reserve_at_most.lua", FileLine: 27},
-		{Line: 2863},
-		{Line: 2868, File: "functions/cost/reset.lua", FileLine: 1},
-		{Line: 2878},
-		{Line: 2926, File: "functions/cost/reset.lua", FileLine: 8},
-		{Line: 2927},
-		{Line: 2932, File: "functions/cost/settle.lua", FileLine: 1},
-		{Line: 2967},
-		{Line: 3163, File: "functions/cost/settle.lua", FileLine: 26},
-		{Line: 3164},
-	},
 }
 
 // A Client calls the library's functions. It is safe for concurrent use if its fcall.Caller is.
@@ -81,7 +33,7 @@ type Client struct {
 	fcall *fcall.Client
 }
 
-// New returns a client over a *redis.Client, *redis.ClusterClient, *redis.Ring, an auto-pipeliner or an embedded server.
+// New returns a client over a *redis.Client, *redis.ClusterClient, embedded server or any other fcall.Caller.
 // It sends nothing. It returns an error if the namespace cannot begin a key, or if the caller only queues commands.
 func New(caller fcall.Caller, o fcall.Options) (*Client, error) {
 	c, err := fcall.NewClient(caller, Library, o)

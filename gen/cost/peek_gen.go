@@ -11,42 +11,20 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var peekFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "peek",
-	ServerName: "cost_v1_peek",
-	ReadOnly:   true,
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  3,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 4},
-		{Values: 4},
-		{},
-		{},
-		{},
-		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
-	},
-}
+var peekFunction = &fcall.Function{Library: Library, Name: "peek", ServerName: "cost_v1_peek", ReadOnly: true, Omissible: 3}
 
 // PeekParams are the arguments of Peek.
-//
-// Besides the bounds of each:
-//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type PeekParams struct {
-	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
-	// not be empty.
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it.
 	Subject fcall.Subject
-	// Limits: budgets to report. 1 to 16 rows.
-	Limits AccountBudgetPack
-	// Estimate: what would be reserved. From 0 to 10^15. Defaults to 0.
+	// Budgets: budgets to report, each optionally of its own subject. 1 to 16 rows.
+	Budgets fcall.Rows[Budget]
+	// Estimate: what would be reserved, in money. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
 	// Receipt: receipt to report. 1 to 256 bytes. The zero value omits it.
 	Receipt string
-	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
-	Unit string
+	// Units: what would be reserved in other units than money. 0 to 4 rows.
+	Units fcall.Rows[UnitAmount]
 }
 
 // PeekResult is the result of Peek.
@@ -57,15 +35,23 @@ type PeekResult struct {
 	Reason PeekReason
 	// Status: status of the receipt. lapsed: reserved, not settled, and no longer counted.
 	Status PeekStatus
-	// Charged: what the receipt costs now: its estimate, or the settled amount; 0 when unknown, lapsed or
-	// refused.
-	Charged fcall.Micros
 	// RetryAfter: wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will.
 	RetryAfter time.Duration
-	// ResetAfter: wait until nothing counts in any window; 0 when nothing does.
+	// ResetAfter: wait until nothing counts in the accounts; 0 when nothing does.
 	ResetAfter time.Duration
-	// Limits: one row per limit.
-	Limits []AccountBudgetResult
+	// Budgets: one row per budget.
+	Budgets []BudgetResult
+}
+
+func readPeekResult(reply *fcall.Reply) PeekResult {
+	return PeekResult{
+		Allowed:    reply.Bool("allowed"),
+		Reason:     PeekReason(reply.Text("reason")),
+		Status:     PeekStatus(reply.Text("status")),
+		RetryAfter: reply.Duration("retry_after"),
+		ResetAfter: reply.Duration("reset_after"),
+		Budgets:    fcall.ReadRows(reply, "budgets", readBudgetResult),
+	}
 }
 
 // PeekReason is one of the values of reason.
@@ -90,68 +76,31 @@ const (
 	PeekStatusLapsed   PeekStatus = "lapsed"
 )
 
-// Peek returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes
+// Peek returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes
 // nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: a budget's periods contradict each other, or do not contain the server's time
+//   - RLARG: a budget's periods contradict each other, or are not near the server's time
 //   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
-	reply, err := c.peekArgs(p).Call(ctx)
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+	return fcall.Call(ctx, c.peekArgs(p), readPeekResult)
 }
 
 // QueuePeek adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) PendingPeek {
-	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingPeek is a queued call of Peek.
-type PendingPeek struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingPeek) Result() (PeekResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) fcall.PendingResult[PeekResult] {
+	return fcall.Queue(ctx, pipe, c.peekArgs(p), readPeekResult)
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 1, 4)
-	a.RowKey("subject", p.Subject, "charges", p.Unit)
-	a.Pack("limits", p.Limits.pack, 1, 16)
-	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
-	a.OptText("receipt", p.Receipt, 1, 256)
-	a.OptText("unit", p.Unit, 1, 32)
+	a := c.fcall.Args(peekFunction, 2+p.Budgets.Keys(), 4)
+	a.Key(p.Subject, "spent")
+	if p.Receipt != "" {
+		a.KeyOf(p.Subject, "reservation", p.Receipt)
+	}
+	a.GroupKeys(p.Budgets.Group, p.Subject)
+	a.Group(p.Budgets.Group)
+	a.OptInt(int64(p.Estimate))
+	a.OptText(p.Receipt)
+	a.Group(p.Units.Group)
 	return a
-}
-
-func decodePeek(reply *fcall.Reply) (PeekResult, error) {
-	var r PeekResult
-	r.Allowed = reply.Bool("allowed")
-	r.Reason = PeekReason(reply.Enum("reason", "none", "budget", "penalty", "too_large"))
-	r.Status = PeekStatus(reply.Enum("status", "unknown", "reserved", "settled", "lapsed"))
-	r.Charged = fcall.Micros(reply.Count("charged"))
-	r.RetryAfter = reply.Duration("retry_after")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.Limits = make([]AccountBudgetResult, reply.Rows("limits"))
-	for i := range r.Limits {
-		reply.Row(i)
-		r.Limits[i].Allowed = reply.Bool("allowed")
-		r.Limits[i].Spent = fcall.Micros(reply.Count("spent"))
-		r.Limits[i].Remaining = fcall.Micros(reply.Count("remaining"))
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return PeekResult{}, err
-	}
-	return r, nil
 }

@@ -11,47 +11,25 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var reserveFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "reserve",
-	ServerName: "cost_v1_reserve",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  3,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 2},
-		{Values: 4},
-		{},
-		{},
-		{},
-		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
-	},
-}
+var reserveFunction = &fcall.Function{Library: Library, Name: "reserve", ServerName: "cost_v1_reserve", Omissible: 3}
 
 // ReserveParams are the arguments of Reserve.
-//
-// Besides the bounds of each:
-//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type ReserveParams struct {
-	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
-	// not be empty.
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it.
 	Subject fcall.Subject
 	// Receipt: the request's own ID. 1 to 256 bytes.
 	Receipt string
-	// Estimate: expected cost of the request. From 0 to 10^15.
+	// Estimate: expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
-	// Limits: budgets that are decided together. 1 to 16 rows.
-	Limits AccountBudgetPack
-	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
-	// rounded up to a microsecond. The zero value omits it.
+	// Budgets: budgets that are decided together, each optionally of its own subject. 1 to 16 rows.
+	Budgets fcall.Rows[Budget]
+	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days. The
+	// zero value omits it.
 	Hold time.Duration
-	// Penalty: how long reservations are refused once a settlement has exceeded a budget; none when omitted. From
-	// 1µs to 3650 days, rounded up to a microsecond. The zero value omits it.
-	Penalty time.Duration
-	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
-	Unit string
+	// AtMost: take what every budget has left of the estimate, at least 1: for work whose size is chosen by that.
+	AtMost bool
+	// Units: expected cost in other units than money; 0 in those that are omitted. 0 to 4 rows.
+	Units fcall.Rows[UnitAmount]
 }
 
 // ReserveResult is the result of Reserve.
@@ -62,15 +40,23 @@ type ReserveResult struct {
 	Duplicate bool
 	// Reason: why it is refused; too_large: the estimate alone exceeds a budget.
 	Reason ReserveReason
-	// Charged: what the receipt costs now: its first estimate, or the settled amount; 0 when refused.
-	Charged fcall.Micros
 	// RetryAfter: wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will.
 	RetryAfter time.Duration
-	// ResetAfter: wait until nothing counts in any window: the longest window right after a charge; 0 when
-	// nothing does.
+	// ResetAfter: wait until nothing counts in the accounts; 0 when nothing does.
 	ResetAfter time.Duration
-	// Limits: one row per limit.
-	Limits []AccountBudgetResult
+	// Budgets: one row per budget.
+	Budgets []BudgetResult
+}
+
+func readReserveResult(reply *fcall.Reply) ReserveResult {
+	return ReserveResult{
+		Allowed:    reply.Bool("allowed"),
+		Duplicate:  reply.Bool("duplicate"),
+		Reason:     ReserveReason(reply.Text("reason")),
+		RetryAfter: reply.Duration("retry_after"),
+		ResetAfter: reply.Duration("reset_after"),
+		Budgets:    fcall.ReadRows(reply, "budgets", readBudgetResult),
+	}
 }
 
 // ReserveReason is one of the values of reason.
@@ -86,73 +72,34 @@ const (
 
 // Reserve reserves an estimate if it fits every budget: all budgets are charged, or none.
 //
-// A charge counts from now on, in each window for that window's length, but for at most hold until it is
-// settled. Eight different holds at a time are exact. While eight are open, a further one lasts as long as
-// the next longer of them, or has no hold. The same receipt again is allowed and charged nothing, whatever
-// its estimate. This lasts for as long as it counts, and after settlement for twice the longest window. A
-// refused call writes nothing, so its receipt can be used again.
+// A charge counts from now on, in each window for that window's length and to the end of its slice, a
+// sixtieth of it. Until it is settled it counts for hold at most, rounded up likewise. The same receipt again
+// is allowed and charges nothing, while its estimate counts and once it is settled, for twice the longest
+// window; a larger amount than before is charged as that of a new receipt. A refused call writes nothing, so
+// its receipt can be used again. If the clock is set back, what was stored further ahead than a window does
+// not count.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: the subject's stored charges would exceed 2^53 - 1 micros
+//   - RLARG: a budget's periods contradict each other, or are not near the server's time
 //   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Reserve(ctx context.Context, p ReserveParams) (ReserveResult, error) {
-	reply, err := c.reserveArgs(p).Call(ctx)
-	if err != nil {
-		return ReserveResult{}, err
-	}
-	return decodeReserve(reply)
+	return fcall.Call(ctx, c.reserveArgs(p), readReserveResult)
 }
 
 // QueueReserve adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueReserve(ctx context.Context, pipe redis.Pipeliner, p ReserveParams) PendingReserve {
-	return PendingReserve{c.reserveArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingReserve is a queued call of Reserve.
-type PendingReserve struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingReserve) Result() (ReserveResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ReserveResult{}, err
-	}
-	return decodeReserve(reply)
+func (c *Client) QueueReserve(ctx context.Context, pipe redis.Pipeliner, p ReserveParams) fcall.PendingResult[ReserveResult] {
+	return fcall.Queue(ctx, pipe, c.reserveArgs(p), readReserveResult)
 }
 
 func (c *Client) reserveArgs(p ReserveParams) *fcall.Args {
-	a := c.fcall.Args(reserveFunction, 1, 6)
-	a.RowKey("subject", p.Subject, "charges", p.Unit)
-	a.Text("receipt", p.Receipt, 1, 256)
-	a.Int("estimate", int64(p.Estimate), 0, 1000000000000000)
-	a.Pack("limits", p.Limits.pack, 1, 16)
-	a.OptDuration("hold", p.Hold, 1, 315360000000000)
-	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
-	a.OptText("unit", p.Unit, 1, 32)
+	a := c.fcall.Args(reserveFunction, 1+p.Budgets.Keys(), 6)
+	a.KeyOf(p.Subject, "reservation", p.Receipt)
+	a.GroupKeys(p.Budgets.Group, p.Subject)
+	a.Text(p.Receipt)
+	a.OptInt(int64(p.Estimate))
+	a.Group(p.Budgets.Group)
+	a.OptDuration(p.Hold)
+	a.OptBool(p.AtMost)
+	a.Group(p.Units.Group)
 	return a
-}
-
-func decodeReserve(reply *fcall.Reply) (ReserveResult, error) {
-	var r ReserveResult
-	r.Allowed = reply.Bool("allowed")
-	r.Duplicate = reply.Bool("duplicate")
-	r.Reason = ReserveReason(reply.Enum("reason", "none", "budget", "penalty", "too_large"))
-	r.Charged = fcall.Micros(reply.Count("charged"))
-	r.RetryAfter = reply.Duration("retry_after")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.Limits = make([]AccountBudgetResult, reply.Rows("limits"))
-	for i := range r.Limits {
-		reply.Row(i)
-		r.Limits[i].Allowed = reply.Bool("allowed")
-		r.Limits[i].Spent = fcall.Micros(reply.Count("spent"))
-		r.Limits[i].Remaining = fcall.Micros(reply.Count("remaining"))
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return ReserveResult{}, err
-	}
-	return r, nil
 }

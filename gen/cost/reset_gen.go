@@ -10,18 +10,11 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var resetFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "reset",
-	ServerName: "cost_v1_reset",
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}},
-}
+var resetFunction = &fcall.Function{Library: Library, Name: "reset", ServerName: "cost_v1_reset", Omissible: 1}
 
 // ResetParams are the arguments of Reset.
 type ResetParams struct {
-	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
-	// not be empty.
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it.
 	Subject fcall.Subject
 	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
 	Unit string
@@ -33,48 +26,27 @@ type ResetResult struct {
 	Existed bool
 }
 
+func readResetResult(reply *fcall.Reply) ResetResult {
+	return ResetResult{
+		Existed: reply.Bool("existed"),
+	}
+}
+
 // Reset forgets everything that a subject has spent and reserved, and its penalty.
 //
-// A later settlement of an earlier reservation is recorded as unknown.
+// A later settlement of an earlier reservation still records what it cost.
 func (c *Client) Reset(ctx context.Context, p ResetParams) (ResetResult, error) {
-	reply, err := c.resetArgs(p).Call(ctx)
-	if err != nil {
-		return ResetResult{}, err
-	}
-	return decodeReset(reply)
+	return fcall.Call(ctx, c.resetArgs(p), readResetResult)
 }
 
 // QueueReset adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueReset(ctx context.Context, pipe redis.Pipeliner, p ResetParams) PendingReset {
-	return PendingReset{c.resetArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingReset is a queued call of Reset.
-type PendingReset struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingReset) Result() (ResetResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ResetResult{}, err
-	}
-	return decodeReset(reply)
+func (c *Client) QueueReset(ctx context.Context, pipe redis.Pipeliner, p ResetParams) fcall.PendingResult[ResetResult] {
+	return fcall.Queue(ctx, pipe, c.resetArgs(p), readResetResult)
 }
 
 func (c *Client) resetArgs(p ResetParams) *fcall.Args {
 	a := c.fcall.Args(resetFunction, 1, 1)
-	a.RowKey("subject", p.Subject, "charges", p.Unit)
-	a.OptText("unit", p.Unit, 1, 32)
+	a.KeyOf(p.Subject, "spent", p.Unit)
+	a.OptText(p.Unit)
 	return a
-}
-
-func decodeReset(reply *fcall.Reply) (ResetResult, error) {
-	var r ResetResult
-	r.Existed = reply.Bool("existed")
-	if err := reply.Close(); err != nil {
-		return ResetResult{}, err
-	}
-	return r, nil
 }

@@ -8,19 +8,17 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// AccountBudget is one row of the groups that take their rows from lib/account_budget.lua.
+// Budget is one row of the groups that take their rows from lib/budget.lua.
 //
-// Besides the bounds of each:
-//   - previous and after must be given if start.
-//   - start must be given if previous.
-//   - start must be given if after.
-//   - previous must be below start.
-//   - start + window must be below after.
-//   - after must be at most previous + 3650d.
-type AccountBudget struct {
-	// Budget: most that may be spent in a window or period. From 0 to 10^15.
+// Besides the bounds of each, by their names on the server:
+//   - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with periods
+//     has all three.
+//   - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each other.
+//   - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
+type Budget struct {
+	// Budget: most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15.
 	Budget fcall.Micros
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
+	// Window: length of the window. Another length is another count. From 1ms to 3650 days.
 	Window time.Duration
 	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
 	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
@@ -31,69 +29,70 @@ type AccountBudget struct {
 	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
 	// value omits it.
 	After time.Time
+	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
+	Unit string
+	// Of is the subject of the row's keys. Defaults to the call's subject.
+	Of fcall.Subject
 }
 
-// AccountBudgetPack holds encoded rows for any number of calls; PackAccountBudget creates it. It is immutable and safe for
-// concurrent use. The zero value has no rows.
-type AccountBudgetPack struct{ pack *fcall.Pack }
-
-// Len returns the number of rows.
-func (p AccountBudgetPack) Len() int { return p.pack.Len() }
-
-// PackAccountBudget encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds or breaks a rule.
-func PackAccountBudget(rows ...AccountBudget) (AccountBudgetPack, error) {
-	p := fcall.NewPacker("PackAccountBudget", "account_budget", 2)
+// PackBudget encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackBudget(rows ...Budget) fcall.Rows[Budget] {
+	p := fcall.NewPacker(2)
 	for _, row := range rows {
-		a := p.Row()
-		a.Int("budget", int64(row.Budget), 0, 1000000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptTime("previous", row.Previous, 0, 9007199254740992)
-		a.OptTime("start", row.Start, 0, 9007199254740992)
-		a.OptTime("after", row.After, 0, 9007199254740992)
-		if a.Err() == nil {
-			if !row.Start.IsZero() && (row.Previous.IsZero() || row.After.IsZero()) {
-				a.Must("previous and after", "be given if start")
-			}
-			if !row.Previous.IsZero() && row.Start.IsZero() {
-				a.Must("start", "be given if previous")
-			}
-			if !row.After.IsZero() && row.Start.IsZero() {
-				a.Must("start", "be given if after")
-			}
-			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
-				a.Must("previous", "be below start")
-			}
-			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
-				a.Must("start + window", "be below after")
-			}
-			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
-				a.Must("after", "be at most previous + 3650d")
-			}
-		}
-
+		p.Row(row.Of)
+		p.Int(int64(row.Budget))
+		p.Duration(row.Window)
+		p.OptTime(row.Previous)
+		p.OptTime(row.Start)
+		p.OptTime(row.After)
+		p.OptText(row.Unit)
+		p.RowKey("spent", row.Unit)
 	}
-	pack, err := p.Pack()
-	return AccountBudgetPack{pack}, err
+	return fcall.Pack(rows, p)
 }
 
-// MustPackAccountBudget is like PackAccountBudget but panics if a row is out of bounds. It is for rows that are constants.
-func MustPackAccountBudget(rows ...AccountBudget) AccountBudgetPack {
-	pack, err := PackAccountBudget(rows...)
-	if err != nil {
-		panic(err)
-	}
-	return pack
+// UnitAmount is one row of the groups that take their rows from lib/unit_amount.lua.
+type UnitAmount struct {
+	// Unit: the unit: tokens; no two rows have the same. 1 to 32 bytes.
+	Unit string
+	// Amount: the cost in it. From 0 to 10^15.
+	Amount int64
+	// Unreserved sets whether an estimate must fit, but is not reserved; settle ignores it.
+	Unreserved bool
 }
 
-// AccountBudgetResult is one row of the answers that lib/account_budget.lua declares.
-type AccountBudgetResult struct {
+// PackUnitAmount encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackUnitAmount(rows ...UnitAmount) fcall.Rows[UnitAmount] {
+	p := fcall.NewPacker(2)
+	for _, row := range rows {
+		p.Row("")
+		p.Text(row.Unit)
+		p.Int(row.Amount)
+		p.OptBool(row.Unreserved)
+	}
+	return fcall.Pack(rows, p)
+}
+
+// BudgetResult is one row of the answers that lib/budget.lua declares.
+type BudgetResult struct {
 	// Allowed reports whether the amount fits this budget, or is already part of it.
 	Allowed bool
 	// Spent: what is spent in the window after the call: 300000 of a budget of 1000000.
 	Spent fcall.Micros
 	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
 	Remaining fcall.Micros
+	// Charged: what the call charged, or its receipt before: 300000; 0 when refused.
+	Charged fcall.Micros
 	// RetryAfter: wait until the amount fits this budget; 0 when it does, and when it never will.
 	RetryAfter time.Duration
+}
+
+func readBudgetResult(reply *fcall.Reply) BudgetResult {
+	return BudgetResult{
+		Allowed:    reply.Bool("allowed"),
+		Spent:      fcall.Micros(reply.Int("spent")),
+		Remaining:  fcall.Micros(reply.Int("remaining")),
+		Charged:    fcall.Micros(reply.Int("charged")),
+		RetryAfter: reply.Duration("retry_after"),
+	}
 }

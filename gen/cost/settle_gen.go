@@ -11,63 +11,60 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var settleFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "settle",
-	ServerName: "cost_v1_settle",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  2,
-	Results: []fcall.Result{
-		{Values: 4},
-		{},
-		{Values: 2},
-		{},
-		{Rows: []fcall.Result{{}, {}}},
-	},
-}
+var settleFunction = &fcall.Function{Library: Library, Name: "settle", ServerName: "cost_v1_settle", Omissible: 2}
 
 // SettleParams are the arguments of Settle.
-//
-// Besides the bounds of each:
-//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type SettleParams struct {
-	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it. It must
-	// not be empty.
+	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it.
 	Subject fcall.Subject
 	// Receipt: receipt of the reservation. 1 to 256 bytes.
 	Receipt string
-	// Actual: actual cost. From 0 to 10^15.
+	// Actual: actual cost, in money. From 0 to 10^15. Defaults to 0.
 	Actual fcall.Micros
-	// Limits: budgets to report and enforce; when omitted, those of the last calls are enforced and none is
-	// reported. 0 to 16 rows.
-	Limits AccountBudgetPack
-	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
-	Unit string
+	// Budgets: budgets of the reservation, each optionally of its own subject. 1 to 16 rows.
+	Budgets fcall.Rows[Budget]
+	// Penalty: how long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to
+	// 3650 days. The zero value omits it.
+	Penalty time.Duration
+	// Units: actual cost in other units than money; 0 in those that are omitted. 0 to 4 rows.
+	Units fcall.Rows[UnitAmount]
 }
 
 // SettleResult is the result of Settle.
 type SettleResult struct {
-	// Outcome: what was done. repeated: nothing, it was already settled. late: charged now, because the estimate
-	// no longer counted. unknown: charged now, because the receipt is not known.
+	// Outcome: what was done. repeated: nothing, it was already settled. unknown: charged now, because the
+	// receipt has no reservation.
 	Outcome SettleOutcome
-	// Charged: what the receipt costs now: actual, or the amount of its first settlement.
-	Charged fcall.Micros
 	// Exceeded reports whether any budget is exceeded now.
 	Exceeded bool
 	// Penalty: how long reservations are refused from now on; 0 without a penalty.
 	Penalty time.Duration
-	// Limits: one row per given limit.
-	Limits []SettleLimitsResult
+	// Budgets: one row per budget.
+	Budgets []SettleBudgetsResult
 }
 
-// SettleLimitsResult is one row of SettleResult.Limits.
-type SettleLimitsResult struct {
+func readSettleResult(reply *fcall.Reply) SettleResult {
+	return SettleResult{
+		Outcome:  SettleOutcome(reply.Text("outcome")),
+		Exceeded: reply.Bool("exceeded"),
+		Penalty:  reply.Duration("penalty"),
+		Budgets:  fcall.ReadRows(reply, "budgets", readSettleBudgetsResult),
+	}
+}
+
+// SettleBudgetsResult is one row of SettleResult.Budgets.
+type SettleBudgetsResult struct {
 	// Spent: what is spent in the window now: 1200000 of a budget of 1000000.
 	Spent fcall.Micros
 	// Remaining: what is left of the budget; 0 when it is exceeded.
 	Remaining fcall.Micros
+}
+
+func readSettleBudgetsResult(reply *fcall.Reply) SettleBudgetsResult {
+	return SettleBudgetsResult{
+		Spent:     fcall.Micros(reply.Int("spent")),
+		Remaining: fcall.Micros(reply.Int("remaining")),
+	}
 }
 
 // SettleOutcome is one of the values of outcome.
@@ -77,71 +74,37 @@ type SettleOutcome string
 const (
 	SettleOutcomeSettled  SettleOutcome = "settled"
 	SettleOutcomeRepeated SettleOutcome = "repeated"
-	SettleOutcomeLate     SettleOutcome = "late"
 	SettleOutcomeUnknown  SettleOutcome = "unknown"
 )
 
-// Settle replaces a receipt's estimate with the actual cost, once, however often it is called.
+// Settle replaces what a receipt reserved by the actual cost, once, however often it is called and however
+// late.
 //
-// The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation. If
-// its hold or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is lost. A
-// cost that exceeds a budget starts the penalty that the bucket's last reservation set.
+// The actual cost is always recorded, even beyond a budget; 0 gives the estimate back. A charge counts from
+// its reservation, so a settlement changes nothing in a window that the charge has left. What was spent
+// without a reservation counts from now on. Give the budgets of the reservation: only they are settled. An
+// estimate of before a reset is not taken back.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: the subject's stored charges would exceed 2^53 - 1 micros
+//   - RLARG: what an account has spent would exceed 2^53 - 1
 //   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, error) {
-	reply, err := c.settleArgs(p).Call(ctx)
-	if err != nil {
-		return SettleResult{}, err
-	}
-	return decodeSettle(reply)
+	return fcall.Call(ctx, c.settleArgs(p), readSettleResult)
 }
 
 // QueueSettle adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p SettleParams) PendingSettle {
-	return PendingSettle{c.settleArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingSettle is a queued call of Settle.
-type PendingSettle struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingSettle) Result() (SettleResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return SettleResult{}, err
-	}
-	return decodeSettle(reply)
+func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p SettleParams) fcall.PendingResult[SettleResult] {
+	return fcall.Queue(ctx, pipe, c.settleArgs(p), readSettleResult)
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 1, 4)
-	a.RowKey("subject", p.Subject, "charges", p.Unit)
-	a.Text("receipt", p.Receipt, 1, 256)
-	a.Int("actual", int64(p.Actual), 0, 1000000000000000)
-	a.Pack("limits", p.Limits.pack, 0, 16)
-	a.OptText("unit", p.Unit, 1, 32)
+	a := c.fcall.Args(settleFunction, 1+p.Budgets.Keys(), 5)
+	a.KeyOf(p.Subject, "reservation", p.Receipt)
+	a.GroupKeys(p.Budgets.Group, p.Subject)
+	a.Text(p.Receipt)
+	a.OptInt(int64(p.Actual))
+	a.Group(p.Budgets.Group)
+	a.OptDuration(p.Penalty)
+	a.Group(p.Units.Group)
 	return a
-}
-
-func decodeSettle(reply *fcall.Reply) (SettleResult, error) {
-	var r SettleResult
-	r.Outcome = SettleOutcome(reply.Enum("outcome", "settled", "repeated", "late", "unknown"))
-	r.Charged = fcall.Micros(reply.Count("charged"))
-	r.Exceeded = reply.Bool("exceeded")
-	r.Penalty = reply.Duration("penalty")
-	r.Limits = make([]SettleLimitsResult, reply.Rows("limits"))
-	for i := range r.Limits {
-		reply.Row(i)
-		r.Limits[i].Spent = fcall.Micros(reply.Count("spent"))
-		r.Limits[i].Remaining = fcall.Micros(reply.Count("remaining"))
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return SettleResult{}, err
-	}
-	return r, nil
 }

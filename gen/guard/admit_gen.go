@@ -12,87 +12,45 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var admitFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "admit",
-	ServerName: "guard_v1_admit",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  19,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 2},
-		{Values: 8},
-		{Values: 9},
-		{Values: 17},
-		{Values: 65},
-		{},
-		{},
-		{Values: 7},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}}},
-		{Rows: []fcall.Result{{Values: 2}, {}, {}, {}}},
-		{Rows: []fcall.Result{{Values: 1000001}, {}}},
-	},
-}
+var admitFunction = &fcall.Function{Library: Library, Name: "admit", ServerName: "guard_v1_admit", Omissible: 18}
 
 // AdmitParams are the arguments of Admit.
 //
-// Besides the bounds of each:
-//   - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it
-//     can never be allowed.
-//   - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-//   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
-//     be allowed.
-//   - holder must be given if limits.kind is concurrency.
-//   - limits must differ in kind or name: two rows would be one limit.
-//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
-//   - reservation must be given if budgets.
-//   - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of budgets: after must be above now: the caller's clock is more than a period behind the server's.
-//   - units must differ in unit: a call has one amount of each.
+// Besides the bounds of each, by their names on the server:
+//   - #budgets == 0 or reservation: a reservation is settled by its name.
 type AdmitParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Blocks: blocks of the request's other subjects. At most 16, each a subject.
 	Blocks []fcall.Subject
 	// Limits: limits, each optionally of its own subject. 0 to 16 rows.
-	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
-	LimitsOf []fcall.Subject
+	Limits fcall.Rows[Limit]
 	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 224 bytes. The zero value omits it.
 	Receipt string
 	// ReceiptOf is the subject of the keys that Receipt uses. Defaults to the call's subject.
 	ReceiptOf fcall.Subject
-	// Dedup: how long a receipt is known. From 1µs to 3650 days, rounded up to a microsecond. Defaults to 10s.
+	// Dedup: how long a receipt is known. From 1ms to 3650 days. Defaults to 10s.
 	Dedup time.Duration
 	// Repeats: how many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Nil omits it.
 	Repeats *int64
 	// Budgets: as in cost.reserve, each optionally of its own subject. 0 to 16 rows.
-	Budgets BudgetPack
-	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
-	BudgetsOf []fcall.Subject
+	Budgets fcall.Rows[Budget]
 	// Estimate: expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
-	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days,
-	// rounded up to a microsecond. The zero value omits it.
+	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days. The
+	// zero value omits it.
 	Hold time.Duration
-	// Penalty: how long reservations are refused once a settlement has exceeded a budget. From 1µs to 3650 days,
-	// rounded up to a microsecond. The zero value omits it.
-	Penalty time.Duration
-	// Reservation: unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known
-	// receipt reserves nothing. 1 to 64 bytes. The zero value omits it.
+	// Reservation: unique ID for the reservation, to settle by: guard's have 26 characters. A known receipt
+	// reserves nothing. 1 to 64 bytes. The zero value omits it.
 	Reservation string
 	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 rows.
-	Tiers AdmitTiersPack
+	Tiers fcall.Rows[AdmitTiers]
 	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows.
-	Escalation AdmitEscalationPack
-	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days, rounded up to
-	// a microsecond. Defaults to 30 days.
+	Escalation fcall.Rows[AdmitEscalation]
+	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to
+	// 30 days.
 	StrikeMemory time.Duration
 	// CountRefused sets whether only refused calls are attempts.
 	CountRefused bool
@@ -109,92 +67,52 @@ type AdmitParams struct {
 	// omits it.
 	Holder string
 	// Units: expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows.
-	Units UnitAmountPack
+	Units fcall.Rows[UnitAmount]
 }
 
 // AdmitTiers is one row of AdmitParams.Tiers.
 type AdmitTiers struct {
 	// Threshold: attempt that is refused and starts the block. From 1 to 10000.
 	Threshold int64
-	// Window: time in which attempts are counted. From 1µs to 3650 days, rounded up to a microsecond.
+	// Window: time in which attempts are counted. From 1ms to 3650 days.
 	Window time.Duration
-	// Block: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
-	// microsecond.
+	// Block: how long the block lasts, rounded up to a millisecond. From 1ms to 3650 days.
 	Block time.Duration
 }
 
-// AdmitTiersPack holds encoded rows for any number of calls; PackAdmitTiers creates it. It is immutable and safe for
-// concurrent use. The zero value has no rows.
-type AdmitTiersPack struct{ pack *fcall.Pack }
-
-// Len returns the number of rows.
-func (p AdmitTiersPack) Len() int { return p.pack.Len() }
-
-// PackAdmitTiers encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds.
-func PackAdmitTiers(rows ...AdmitTiers) (AdmitTiersPack, error) {
-	p := fcall.NewPacker("PackAdmitTiers", "tiers", 3)
+// PackAdmitTiers encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackAdmitTiers(rows ...AdmitTiers) fcall.Rows[AdmitTiers] {
+	p := fcall.NewPacker(3)
 	for _, row := range rows {
-		a := p.Row()
-		a.Int("threshold", row.Threshold, 1, 10000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.Duration("block", row.Block, 1000, 315360000000000)
-
+		p.Row("")
+		p.Int(row.Threshold)
+		p.Duration(row.Window)
+		p.Duration(row.Block)
 	}
-	pack, err := p.Pack()
-	return AdmitTiersPack{pack}, err
-}
-
-// MustPackAdmitTiers is like PackAdmitTiers but panics if a row is out of bounds. It is for rows that are constants.
-func MustPackAdmitTiers(rows ...AdmitTiers) AdmitTiersPack {
-	pack, err := PackAdmitTiers(rows...)
-	if err != nil {
-		panic(err)
-	}
-	return pack
+	return fcall.Pack(rows, p)
 }
 
 // AdmitEscalation is one row of AdmitParams.Escalation.
 type AdmitEscalation struct {
-	// Block: how long that block lasts, rounded up to a millisecond. From 1ms to 3650 days, rounded up to a
-	// microsecond.
+	// Block: how long that block lasts, rounded up to a millisecond. From 1ms to 3650 days.
 	Block time.Duration
 }
 
-// AdmitEscalationPack holds encoded rows for any number of calls; PackAdmitEscalation creates it. It is immutable and safe for
-// concurrent use. The zero value has no rows.
-type AdmitEscalationPack struct{ pack *fcall.Pack }
-
-// Len returns the number of rows.
-func (p AdmitEscalationPack) Len() int { return p.pack.Len() }
-
-// PackAdmitEscalation encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds.
-func PackAdmitEscalation(rows ...AdmitEscalation) (AdmitEscalationPack, error) {
-	p := fcall.NewPacker("PackAdmitEscalation", "escalation", 1)
+// PackAdmitEscalation encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackAdmitEscalation(rows ...AdmitEscalation) fcall.Rows[AdmitEscalation] {
+	p := fcall.NewPacker(1)
 	for _, row := range rows {
-		a := p.Row()
-		a.Duration("block", row.Block, 1000, 315360000000000)
-
+		p.Row("")
+		p.Duration(row.Block)
 	}
-	pack, err := p.Pack()
-	return AdmitEscalationPack{pack}, err
-}
-
-// MustPackAdmitEscalation is like PackAdmitEscalation but panics if a row is out of bounds. It is for rows that are constants.
-func MustPackAdmitEscalation(rows ...AdmitEscalation) AdmitEscalationPack {
-	pack, err := PackAdmitEscalation(rows...)
-	if err != nil {
-		panic(err)
-	}
-	return pack
+	return fcall.Pack(rows, p)
 }
 
 // AdmitResult is the result of Admit.
 type AdmitResult struct {
 	// Allowed reports whether the request may pass.
 	Allowed bool
-	// Duplicate reports whether its receipt was known, so that nothing was charged.
+	// Duplicate reports whether its receipt was known, so that it paid only for more weight and global limits.
 	Duplicate bool
 	// Reason: why it is refused: the first of these if several do; none when allowed.
 	Reason AdmitReason
@@ -208,7 +126,7 @@ type AdmitResult struct {
 	// RetryAfter: longest wait of all refusals; a failed challenge and a too large estimate count 0, because no
 	// wait helps.
 	RetryAfter time.Duration
-	// At: when it was decided, for refund; the epoch if no limit needed the clock.
+	// At: when it was decided, for refund; the epoch when refused, and if nothing needed the clock.
 	At time.Time
 	// Challenge: outcome; unused: something else refused; none: not checked.
 	Challenge AdmitChallenge
@@ -220,12 +138,36 @@ type AdmitResult struct {
 	Tiers []AdmitTiersResult
 }
 
+func readAdmitResult(reply *fcall.Reply) AdmitResult {
+	return AdmitResult{
+		Allowed:    reply.Bool("allowed"),
+		Duplicate:  reply.Bool("duplicate"),
+		Reason:     AdmitReason(reply.Text("reason")),
+		Tier:       reply.Int("tier"),
+		Refused:    reply.Int("refused"),
+		Strikes:    reply.Int("strikes"),
+		RetryAfter: reply.Duration("retry_after"),
+		At:         reply.Time("at"),
+		Challenge:  AdmitChallenge(reply.Text("challenge")),
+		Limits:     fcall.ReadRows(reply, "limits", readLimitResult),
+		Budgets:    fcall.ReadRows(reply, "budgets", readBudgetResult),
+		Tiers:      fcall.ReadRows(reply, "tiers", readAdmitTiersResult),
+	}
+}
+
 // AdmitTiersResult is one row of AdmitResult.Tiers.
 type AdmitTiersResult struct {
 	// Count: attempts in the tier's window, including this one if it was recorded: 3.
 	Count int64
 	// Remaining: attempts left before the block: 1 when 3 are counted and the 5th is refused.
 	Remaining int64
+}
+
+func readAdmitTiersResult(reply *fcall.Reply) AdmitTiersResult {
+	return AdmitTiersResult{
+		Count:     reply.Int("count"),
+		Remaining: reply.Int("remaining"),
+	}
 }
 
 // AdmitReason is one of the values of reason.
@@ -261,12 +203,12 @@ const (
 //
 // Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets
 // and the challenge may belong to another subject or to all subjects together. An active block of any of them
-// refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago is allowed: it
-// charges only global limits. Otherwise every limit, the budgets and the challenge must allow; then each is
-// charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and unit are one
-// account; what is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt
-// pass for free, as attempts, and the next one is a new request. With tiers the call is an attempt, as in
-// abuse.attempt, and the threshold-th one is refused.
+// refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago pays only for
+// more weight than it has paid, and for global limits. Otherwise every limit, the budgets and the challenge
+// must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
+// subject and unit are one account; what is unreserved must fit it, but is not charged. With repeats, that
+// many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the
+// call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
 //
 // A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
 // never refuses; it is charged where it allows. A call whose holder release has marked is an error, and
@@ -276,134 +218,53 @@ const (
 //   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) {
-	reply, err := c.admitArgs(p).Call(ctx)
-	if err != nil {
-		return AdmitResult{}, err
-	}
-	return decodeAdmit(reply)
+	return fcall.Call(ctx, c.admitArgs(p), readAdmitResult)
 }
 
 // QueueAdmit adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueAdmit(ctx context.Context, pipe redis.Pipeliner, p AdmitParams) PendingAdmit {
-	return PendingAdmit{c.admitArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingAdmit is a queued call of Admit.
-type PendingAdmit struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingAdmit) Result() (AdmitResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return AdmitResult{}, err
-	}
-	return decodeAdmit(reply)
+func (c *Client) QueueAdmit(ctx context.Context, pipe redis.Pipeliner, p AdmitParams) fcall.PendingResult[AdmitResult] {
+	return fcall.Queue(ctx, pipe, c.admitArgs(p), readAdmitResult)
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 6+len(p.Blocks)+p.Limits.pack.Keys()+p.Budgets.pack.Keys(), 19)
-	a.Key("subject", p.Subject, "block")
+	a := c.fcall.Args(admitFunction, 7+len(p.Blocks)+p.Limits.Keys()+p.Budgets.Keys(), 18)
+	a.Key(p.Subject, "block")
 	if p.Receipt != "" {
-		a.Key("receipts", cmp.Or(p.ReceiptOf, p.Subject), "checked")
+		a.KeyOf(cmp.Or(p.ReceiptOf, p.Subject), "receipt", p.Receipt)
 	}
 	if p.Tiers.Len() > 0 {
-		a.Key("attempts", p.Subject, "attempts")
-		a.Key("pages", p.Subject, "attempt_pages")
+		a.Key(p.Subject, "attempts")
+		a.Key(p.Subject, "strikes")
 	}
 	if p.Challenge != "" {
-		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
+		a.Key(cmp.Or(p.ChallengeOf, p.Subject), "challenges")
 	}
 	if p.Holder != "" {
-		a.Key("left", p.Subject, "left")
+		a.KeyOf(p.Subject, "left", p.Holder)
 	}
-	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
-	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
-	a.Keys("blocks", p.Blocks, "block", 16)
-	a.Pack("limits", p.Limits.pack, 0, 16)
-	a.OptInt("weight", p.Weight, 1, 1000000000000)
-	a.OptText("receipt", p.Receipt, 1, 224)
-	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-	a.OptIntPtr("repeats", p.Repeats, 0, 8)
-	a.Pack("budgets", p.Budgets.pack, 0, 16)
-	a.OptInt("estimate", int64(p.Estimate), 0, 1000000000000000)
-	a.OptDuration("hold", p.Hold, 1, 315360000000000)
-	a.OptDuration("penalty", p.Penalty, 1, 315360000000000)
-	a.OptText("reservation", p.Reservation, 1, 64)
-	a.Pack("tiers", p.Tiers.pack, 0, 8)
-	a.Pack("escalation", p.Escalation.pack, 0, 8)
-	a.OptDuration("strike_memory", p.StrikeMemory, 1000, 315360000000000)
-	a.OptBool("count_refused", p.CountRefused)
-	a.OptText("challenge", p.Challenge, 1, 128)
-	a.OptBool("challenge_required", p.ChallengeRequired)
-	a.OptText("payload", p.Payload, 1, 1024)
-	a.OptText("holder", p.Holder, 1, 64)
-	a.Pack("units", p.Units.pack, 0, 4)
-	if a.Err() == nil {
-		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
-			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
-		})
-		if p.Budgets.Len() != 0 && p.Reservation == "" {
-			a.Must("reservation", "be given if budgets")
-		}
-		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units.rows), func(i, j int) bool { return p.Units.rows[i].Unit == p.Units.rows[j].Unit })
-		for i, row := range p.Limits.rows {
-			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
-				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
-			}
-			if !row.Shadow && row.Burst != 0 && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Burst) {
-				a.MustRow("limits", i, "cost * weight", "be at most burst unless shadow: it can never be allowed")
-			}
-			if row.Kind == "concurrency" && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > 1000 {
-				a.MustRow("limits", i, "cost * weight", "be at most 1000 if kind is concurrency unless shadow: it can never be allowed")
-			}
-			if row.Kind == "concurrency" && p.Holder == "" {
-				a.Must("holder", "be given if limits.kind is concurrency")
-			}
-		}
+	if p.Reservation != "" {
+		a.KeyOf(p.Subject, "reservation", p.Reservation)
 	}
+	a.GroupKeys(p.Limits.Group, p.Subject)
+	a.GroupKeys(p.Budgets.Group, p.Subject)
+	a.Keys(p.Blocks, "block")
+	a.Group(p.Limits.Group)
+	a.OptInt(p.Weight)
+	a.OptText(p.Receipt)
+	a.OptDuration(p.Dedup)
+	a.OptIntPtr(p.Repeats)
+	a.Group(p.Budgets.Group)
+	a.OptInt(int64(p.Estimate))
+	a.OptDuration(p.Hold)
+	a.OptText(p.Reservation)
+	a.Group(p.Tiers.Group)
+	a.Group(p.Escalation.Group)
+	a.OptDuration(p.StrikeMemory)
+	a.OptBool(p.CountRefused)
+	a.OptText(p.Challenge)
+	a.OptBool(p.ChallengeRequired)
+	a.OptText(p.Payload)
+	a.OptText(p.Holder)
+	a.Group(p.Units.Group)
 	return a
-}
-
-func decodeAdmit(reply *fcall.Reply) (AdmitResult, error) {
-	var r AdmitResult
-	r.Allowed = reply.Bool("allowed")
-	r.Duplicate = reply.Bool("duplicate")
-	r.Reason = AdmitReason(reply.Enum("reason", "none", "blocked", "tier", "limit", "penalty", "budget", "too_large", "challenge"))
-	r.Tier = reply.Count("tier")
-	r.Refused = reply.Count("refused")
-	r.Strikes = reply.Count("strikes")
-	r.RetryAfter = reply.Duration("retry_after")
-	r.At = reply.Time("at")
-	r.Challenge = AdmitChallenge(reply.Enum("challenge", "none", "absent", "consumed", "unused", "replayed", "expired_or_unknown", "mismatch"))
-	r.Limits = make([]LimitResult, reply.Rows("limits"))
-	for i := range r.Limits {
-		reply.Row(i)
-		r.Limits[i].Allowed = reply.Bool("allowed")
-		r.Limits[i].Remaining = reply.Count("remaining")
-		r.Limits[i].ResetAfter = reply.Duration("reset_after")
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
-	}
-	reply.EndRows()
-	r.Budgets = make([]BudgetResult, reply.Rows("budgets"))
-	for i := range r.Budgets {
-		reply.Row(i)
-		r.Budgets[i].Allowed = reply.Bool("allowed")
-		r.Budgets[i].Spent = fcall.Micros(reply.Count("spent"))
-		r.Budgets[i].Remaining = fcall.Micros(reply.Count("remaining"))
-		r.Budgets[i].RetryAfter = reply.Duration("retry_after")
-	}
-	reply.EndRows()
-	r.Tiers = make([]AdmitTiersResult, reply.Rows("tiers"))
-	for i := range r.Tiers {
-		reply.Row(i)
-		r.Tiers[i].Count = reply.Count("count")
-		r.Tiers[i].Remaining = reply.Count("remaining")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return AdmitResult{}, err
-	}
-	return r, nil
 }

@@ -17,7 +17,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	limits := guard.MustPackLimit(guard.Limit{Name: "minute", Kind: guard.LimitKindSlidingLog, Limit: 2, Window: time.Minute})
+	limits := guard.PackLimit(guard.Limit{Name: "minute", Kind: guard.LimitKindSlidingLog, Limit: 2, Window: time.Minute})
 	for range 3 {
 		r, err := client.Admit(ctx, guard.AdmitParams{Subject: "user=42", Limits: limits})
 		if err != nil {

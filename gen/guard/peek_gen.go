@@ -11,62 +11,33 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var peekFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "peek",
-	ServerName: "guard_v1_peek",
-	ReadOnly:   true,
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results: []fcall.Result{
-		{},
-		{Rows: []fcall.Result{{Values: 17}, {}}},
-		{Rows: []fcall.Result{{}}},
-		{Rows: []fcall.Result{{}}},
-		{Rows: []fcall.Result{{Text: true}, {Values: 3}, {}, {}, {}}},
-		{Rows: []fcall.Result{{Text: true}, {Values: 2}, {}, {}, {Text: true}}},
-	},
-}
+var peekFunction = &fcall.Function{Library: Library, Name: "peek", ServerName: "guard_v1_peek", ReadOnly: true}
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
-	// Limits: limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
-	Limits []PeekLimits
-	// Unit: unit of the reservations: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
-	Unit string
-}
-
-// PeekLimits is one row of PeekParams.Limits.
-type PeekLimits struct {
-	// Name: the limit's name. 1 to 64 bytes.
-	Name string
 }
 
 // PeekResult is the result of Peek.
 type PeekResult struct {
 	// Now: time of the call.
 	Now time.Time
-	// Admissions: admissions in the limits' logs.
-	Admissions []PeekAdmissionsResult
 	// Attempts: the attempts.
 	Attempts []PeekAttemptsResult
 	// Strikes: blocks that tiers started.
 	Strikes []PeekStrikesResult
-	// Reservations: reserved and settled amounts.
-	Reservations []PeekReservationsResult
 	// Challenges: challenges that are known.
 	Challenges []PeekChallengesResult
 }
 
-// PeekAdmissionsResult is one row of PeekResult.Admissions.
-type PeekAdmissionsResult struct {
-	// Limit: the limit's position in the call, from 1.
-	Limit int64
-	// At: when it was admitted.
-	At time.Time
+func readPeekResult(reply *fcall.Reply) PeekResult {
+	return PeekResult{
+		Now:        reply.Time("now"),
+		Attempts:   fcall.ReadRows(reply, "attempts", readPeekAttemptsResult),
+		Strikes:    fcall.ReadRows(reply, "strikes", readPeekStrikesResult),
+		Challenges: fcall.ReadRows(reply, "challenges", readPeekChallengesResult),
+	}
 }
 
 // PeekAttemptsResult is one row of PeekResult.Attempts.
@@ -75,24 +46,22 @@ type PeekAttemptsResult struct {
 	At time.Time
 }
 
+func readPeekAttemptsResult(reply *fcall.Reply) PeekAttemptsResult {
+	return PeekAttemptsResult{
+		At: reply.Time("at"),
+	}
+}
+
 // PeekStrikesResult is one row of PeekResult.Strikes.
 type PeekStrikesResult struct {
 	// At: when it began.
 	At time.Time
 }
 
-// PeekReservationsResult is one row of PeekResult.Reservations.
-type PeekReservationsResult struct {
-	// ID: ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes.
-	ID string
-	// State: open: not settled, and counted. lapsed: not settled, and no longer counted.
-	State PeekReservationsState
-	// Amount: the estimate, or the settled amount.
-	Amount fcall.Micros
-	// At: when it was made.
-	At time.Time
-	// CountsUntil: when it stops counting: at the end of its hold, or when it leaves the longest window.
-	CountsUntil time.Time
+func readPeekStrikesResult(reply *fcall.Reply) PeekStrikesResult {
+	return PeekStrikesResult{
+		At: reply.Time("at"),
+	}
 }
 
 // PeekChallengesResult is one row of PeekResult.Challenges.
@@ -109,15 +78,15 @@ type PeekChallengesResult struct {
 	Payload string
 }
 
-// PeekReservationsState is one of the values of state.
-type PeekReservationsState string
-
-// The values of state.
-const (
-	PeekReservationsStateOpen    PeekReservationsState = "open"
-	PeekReservationsStateSettled PeekReservationsState = "settled"
-	PeekReservationsStateLapsed  PeekReservationsState = "lapsed"
-)
+func readPeekChallengesResult(reply *fcall.Reply) PeekChallengesResult {
+	return PeekChallengesResult{
+		Token:   reply.Text("token"),
+		State:   PeekChallengesState(reply.Text("state")),
+		Issued:  reply.Time("issued"),
+		Expires: reply.Time("expires"),
+		Payload: reply.Text("payload"),
+	}
+}
 
 // PeekChallengesState is one of the values of state.
 type PeekChallengesState string
@@ -128,103 +97,27 @@ const (
 	PeekChallengesStateConsumed PeekChallengesState = "consumed"
 )
 
-// Peek lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
+// Peek lists a subject's attempts, strikes and challenges; writes nothing.
 //
 // Returns at most the newest 100 of each, oldest first. For what the subject may still do, call
-// ratelimit.check_peek, abuse.status and cost.peek.
+// ratelimit.check with look, abuse.status and cost.peek.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Peek(ctx context.Context, p PeekParams) (PeekResult, error) {
-	reply, err := c.peekArgs(p).Call(ctx)
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+	return fcall.Call(ctx, c.peekArgs(p), readPeekResult)
 }
 
 // QueuePeek adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) PendingPeek {
-	return PendingPeek{c.peekArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingPeek is a queued call of Peek.
-type PendingPeek struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingPeek) Result() (PeekResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return PeekResult{}, err
-	}
-	return decodePeek(reply)
+func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekParams) fcall.PendingResult[PeekResult] {
+	return fcall.Queue(ctx, pipe, c.peekArgs(p), readPeekResult)
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 4+1*len(p.Limits), 2+1*len(p.Limits))
-	a.RowKey("subject", p.Subject, "charges", p.Unit)
-	a.Key("challenges", p.Subject, "challenges")
-	a.Key("attempts", p.Subject, "attempts")
-	a.Key("pages", p.Subject, "attempt_pages")
-	for i := range p.Limits {
-		a.RowKey("state", p.Subject, "sliding_log", p.Limits[i].Name)
-	}
-	a.Rows("limits", len(p.Limits), 0, 16)
-	for i, row := range p.Limits {
-		a.Row(i)
-		a.Text("name", row.Name, 1, 64)
-	}
-	a.EndRows()
-	a.OptText("unit", p.Unit, 1, 32)
+	a := c.fcall.Args(peekFunction, 4, 0)
+	a.Key(p.Subject, "peeked")
+	a.Key(p.Subject, "challenges")
+	a.Key(p.Subject, "attempts")
+	a.Key(p.Subject, "strikes")
 	return a
-}
-
-func decodePeek(reply *fcall.Reply) (PeekResult, error) {
-	var r PeekResult
-	r.Now = reply.Time("now")
-	r.Admissions = make([]PeekAdmissionsResult, reply.Rows("admissions"))
-	for i := range r.Admissions {
-		reply.Row(i)
-		r.Admissions[i].Limit = reply.Count("limit")
-		r.Admissions[i].At = reply.Time("at")
-	}
-	reply.EndRows()
-	r.Attempts = make([]PeekAttemptsResult, reply.Rows("attempts"))
-	for i := range r.Attempts {
-		reply.Row(i)
-		r.Attempts[i].At = reply.Time("at")
-	}
-	reply.EndRows()
-	r.Strikes = make([]PeekStrikesResult, reply.Rows("strikes"))
-	for i := range r.Strikes {
-		reply.Row(i)
-		r.Strikes[i].At = reply.Time("at")
-	}
-	reply.EndRows()
-	r.Reservations = make([]PeekReservationsResult, reply.Rows("reservations"))
-	for i := range r.Reservations {
-		reply.Row(i)
-		r.Reservations[i].ID = reply.Text("id")
-		r.Reservations[i].State = PeekReservationsState(reply.Enum("state", "open", "settled", "lapsed"))
-		r.Reservations[i].Amount = fcall.Micros(reply.Count("amount"))
-		r.Reservations[i].At = reply.Time("at")
-		r.Reservations[i].CountsUntil = reply.Time("counts_until")
-	}
-	reply.EndRows()
-	r.Challenges = make([]PeekChallengesResult, reply.Rows("challenges"))
-	for i := range r.Challenges {
-		reply.Row(i)
-		r.Challenges[i].Token = reply.Text("token")
-		r.Challenges[i].State = PeekChallengesState(reply.Enum("state", "unused", "consumed"))
-		r.Challenges[i].Issued = reply.Time("issued")
-		r.Challenges[i].Expires = reply.Time("expires")
-		r.Challenges[i].Payload = reply.Text("payload")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return PeekResult{}, err
-	}
-	return r, nil
 }

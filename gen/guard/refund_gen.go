@@ -12,49 +12,26 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var refundFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "refund",
-	ServerName: "guard_v1_refund",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  3,
-	Results:    []fcall.Result{{Values: 2}},
-}
+var refundFunction = &fcall.Function{Library: Library, Name: "refund", ServerName: "guard_v1_refund", Omissible: 9}
 
 // RefundParams are the arguments of Refund.
 //
-// Besides the bounds of each:
-//   - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it
-//     can never be allowed.
-//   - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-//   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
-//     be allowed.
-//   - holder must be given if limits.kind is concurrency.
-//   - reservation must be given if budgets.
-//   - budgets must be given if reservation.
-//   - taken must have as many rows as limits.
-//   - limits must differ in kind or name: two rows would be one limit.
+// Besides the bounds of each, by their names on the server:
+//   - #taken == #limits: each limit took something.
 type RefundParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: limits of the call. 0 to 16 rows.
-	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
-	LimitsOf []fcall.Subject
+	Limits fcall.Rows[Limit]
 	// Weight: as in the call. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// At: when the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. The zero value
 	// omits it.
 	At time.Time
-	// Age: how long ago the call was sent: charges that have expired since are not refunded. From 0s to 36500
-	// days, rounded up to a microsecond. Defaults to 0s.
+	// Age: where the call did not say when: how long ago it was sent. From 0s to 36500 days. Defaults to 0s.
 	Age time.Duration
 	// Receipt: receipt that was admitted. 1 to 224 bytes. The zero value omits it.
 	Receipt string
-	// Reservation: reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes. The
-	// zero value omits it.
-	Reservation string
 	// Challenge: challenge that the call consumed, which becomes usable again. 1 to 128 bytes. The zero value
 	// omits it.
 	Challenge string
@@ -63,28 +40,37 @@ type RefundParams struct {
 	// Payload: what it was issued for, as in the call. 1 to 1024 bytes. The zero value omits it.
 	Payload string
 	// Taken: what the call returned, one row per limit. 0 to 16 rows.
-	Taken []RefundTaken
-	// Expires: when the refund expires, from the call's result: from then on, nothing is refunded. From
-	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
-	Expires time.Time
+	Taken fcall.Rows[RefundTaken]
 	// Holder: as in the call: required with a limit of kind concurrency. 1 to 64 bytes. The zero value omits it.
 	Holder string
-	// Budgets: budgets of the call. 0 to 16 rows.
-	Budgets BudgetPack
-	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
-	BudgetsOf []fcall.Subject
 }
 
 // RefundTaken is one row of RefundParams.Taken.
 type RefundTaken struct {
-	// Left: the limit's reset_after; 0 refunds nothing. From 0s to 36500 days, rounded up to a microsecond.
+	// Left: the limit's reset_after; 0 refunds nothing. From 0s to 36500 days.
 	Left time.Duration
+}
+
+// PackRefundTaken encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackRefundTaken(rows ...RefundTaken) fcall.Rows[RefundTaken] {
+	p := fcall.NewPacker(1)
+	for _, row := range rows {
+		p.Row("")
+		p.Duration(row.Left)
+	}
+	return fcall.Pack(rows, p)
 }
 
 // RefundResult is the result of Refund.
 type RefundResult struct {
-	// Refunded reports whether it was refunded; false when the receipt is unknown, and when it has expired.
+	// Refunded reports whether anything was given back: nothing is if the receipt is unknown.
 	Refunded bool
+}
+
+func readRefundResult(reply *fcall.Reply) RefundResult {
+	return RefundResult{
+		Refunded: reply.Bool("refunded"),
+	}
 }
 
 // Refund refunds what one admit call charged, as if the request had not come; its attempt remains.
@@ -92,99 +78,35 @@ type RefundResult struct {
 // A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by default:
 // to refund a request that may take longer, give its admission a longer dedup, or refund without the receipt.
 // Without a receipt every call refunds, so a caller that retries refunds twice. Charges that no longer count
-// are not refunded, and neither are settled ones.
+// are not refunded. What was reserved of budgets is given back by settle.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: limits that no call could have, or taken and limits differ in length
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Refund(ctx context.Context, p RefundParams) (RefundResult, error) {
-	reply, err := c.refundArgs(p).Call(ctx)
-	if err != nil {
-		return RefundResult{}, err
-	}
-	return decodeRefund(reply)
+	return fcall.Call(ctx, c.refundArgs(p), readRefundResult)
 }
 
 // QueueRefund adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueRefund(ctx context.Context, pipe redis.Pipeliner, p RefundParams) PendingRefund {
-	return PendingRefund{c.refundArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingRefund is a queued call of Refund.
-type PendingRefund struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingRefund) Result() (RefundResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return RefundResult{}, err
-	}
-	return decodeRefund(reply)
+func (c *Client) QueueRefund(ctx context.Context, pipe redis.Pipeliner, p RefundParams) fcall.PendingResult[RefundResult] {
+	return fcall.Queue(ctx, pipe, c.refundArgs(p), readRefundResult)
 }
 
 func (c *Client) refundArgs(p RefundParams) *fcall.Args {
-	a := c.fcall.Args(refundFunction, 2+p.Limits.pack.Keys()+p.Budgets.pack.Keys(), 12+1*len(p.Taken))
-	a.Key("subject", p.Subject, "checked")
+	a := c.fcall.Args(refundFunction, 2+p.Limits.Keys(), 9)
+	a.KeyOf(p.Subject, "receipt", p.Receipt)
 	if p.Challenge != "" {
-		a.Key("challenges", cmp.Or(p.ChallengeOf, p.Subject), "challenges")
+		a.Key(cmp.Or(p.ChallengeOf, p.Subject), "challenges")
 	}
-	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
-	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
-	a.Pack("limits", p.Limits.pack, 0, 16)
-	a.OptInt("weight", p.Weight, 1, 1000000000000)
-	a.OptTime("at", p.At, 0, 9007199254740992)
-	a.OptDuration("age", p.Age, 0, 3153600000000000)
-	a.OptText("receipt", p.Receipt, 1, 224)
-	a.OptText("reservation", p.Reservation, 1, 64)
-	a.OptText("challenge", p.Challenge, 1, 128)
-	a.OptText("payload", p.Payload, 1, 1024)
-	a.Rows("taken", len(p.Taken), 0, 16)
-	for i, row := range p.Taken {
-		a.Row(i)
-		a.Duration("left", row.Left, 0, 3153600000000000)
-	}
-	a.EndRows()
-	a.OptTime("expires", p.Expires, 0, 9007199254740992)
-	a.OptText("holder", p.Holder, 1, 64)
-	a.Pack("budgets", p.Budgets.pack, 0, 16)
-	if a.Err() == nil {
-		if p.Budgets.Len() != 0 && p.Reservation == "" {
-			a.Must("reservation", "be given if budgets")
-		}
-		if p.Reservation != "" && p.Budgets.Len() == 0 {
-			a.Must("budgets", "be given if reservation")
-		}
-		if len(p.Taken) != p.Limits.Len() {
-			a.Must("taken", "have as many rows as limits")
-		}
-		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
-			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
-		})
-		for i, row := range p.Limits.rows {
-			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
-				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
-			}
-			if !row.Shadow && row.Burst != 0 && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Burst) {
-				a.MustRow("limits", i, "cost * weight", "be at most burst unless shadow: it can never be allowed")
-			}
-			if row.Kind == "concurrency" && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > 1000 {
-				a.MustRow("limits", i, "cost * weight", "be at most 1000 if kind is concurrency unless shadow: it can never be allowed")
-			}
-			if row.Kind == "concurrency" && p.Holder == "" {
-				a.Must("holder", "be given if limits.kind is concurrency")
-			}
-		}
-	}
+	a.GroupKeys(p.Limits.Group, p.Subject)
+	a.Group(p.Limits.Group)
+	a.OptInt(p.Weight)
+	a.OptTime(p.At)
+	a.OptDuration(p.Age)
+	a.OptText(p.Receipt)
+	a.OptText(p.Challenge)
+	a.OptText(p.Payload)
+	a.Group(p.Taken.Group)
+	a.OptText(p.Holder)
 	return a
-}
-
-func decodeRefund(reply *fcall.Reply) (RefundResult, error) {
-	var r RefundResult
-	r.Refunded = reply.Bool("refunded")
-	if err := reply.Close(); err != nil {
-		return RefundResult{}, err
-	}
-	return r, nil
 }

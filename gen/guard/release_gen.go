@@ -11,31 +11,21 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var releaseFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "release",
-	ServerName: "guard_v1_release",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 17}},
-}
+var releaseFunction = &fcall.Function{Library: Library, Name: "release", ServerName: "guard_v1_release", Omissible: 1}
 
 // ReleaseParams are the arguments of Release.
 //
-// Besides the bounds of each:
-//   - each row of limits: kind must be concurrency.
+// Besides the bounds of each, by their names on the server:
+//   - limits.kind == 'concurrency': only places are held.
 type ReleaseParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: the limits of kind concurrency. 1 to 16 rows.
-	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
-	LimitsOf []fcall.Subject
+	Limits fcall.Rows[Limit]
 	// Holder: the holder of the admit call. 1 to 64 bytes.
 	Holder string
-	// Mark: how long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to 1h0m0s,
-	// rounded up to a microsecond. The zero value omits it.
+	// Mark: how long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to 1h0m0s. The
+	// zero value omits it.
 	Mark time.Duration
 }
 
@@ -43,6 +33,12 @@ type ReleaseParams struct {
 type ReleaseResult struct {
 	// Released: number of limits whose places were released: 2 of 2.
 	Released int64
+}
+
+func readReleaseResult(reply *fcall.Reply) ReleaseResult {
+	return ReleaseResult{
+		Released: reply.Int("released"),
+	}
 }
 
 // Release releases the places that an admit call charged of limits of kind concurrency. Places that the
@@ -56,55 +52,21 @@ type ReleaseResult struct {
 //   - RLARG: a limit is of another kind
 //   - RLSTATE: a key holds data that its kind did not write
 func (c *Client) Release(ctx context.Context, p ReleaseParams) (ReleaseResult, error) {
-	reply, err := c.releaseArgs(p).Call(ctx)
-	if err != nil {
-		return ReleaseResult{}, err
-	}
-	return decodeRelease(reply)
+	return fcall.Call(ctx, c.releaseArgs(p), readReleaseResult)
 }
 
 // QueueRelease adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p ReleaseParams) PendingRelease {
-	return PendingRelease{c.releaseArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingRelease is a queued call of Release.
-type PendingRelease struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingRelease) Result() (ReleaseResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ReleaseResult{}, err
-	}
-	return decodeRelease(reply)
+func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p ReleaseParams) fcall.PendingResult[ReleaseResult] {
+	return fcall.Queue(ctx, pipe, c.releaseArgs(p), readReleaseResult)
 }
 
 func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
-	a := c.fcall.Args(releaseFunction, 2+p.Limits.pack.Keys(), 3)
-	a.Key("subject", p.Subject, "places")
-	a.Key("left", p.Subject, "left")
-	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
-	a.Pack("limits", p.Limits.pack, 1, 16)
-	a.Text("holder", p.Holder, 1, 64)
-	a.OptDuration("mark", p.Mark, 1000, 3600000000)
-	if a.Err() == nil {
-		for i, row := range p.Limits.rows {
-			if row.Kind != "concurrency" {
-				a.MustRow("limits", i, "kind", "be concurrency")
-			}
-		}
-	}
+	a := c.fcall.Args(releaseFunction, 2+p.Limits.Keys(), 3)
+	a.Key(p.Subject, "places")
+	a.KeyOf(p.Subject, "left", p.Holder)
+	a.GroupKeys(p.Limits.Group, p.Subject)
+	a.Group(p.Limits.Group)
+	a.Text(p.Holder)
+	a.OptDuration(p.Mark)
 	return a
-}
-
-func decodeRelease(reply *fcall.Reply) (ReleaseResult, error) {
-	var r ReleaseResult
-	r.Released = reply.Count("released")
-	if err := reply.Close(); err != nil {
-		return ReleaseResult{}, err
-	}
-	return r, nil
 }

@@ -10,26 +10,17 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var renewFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "renew",
-	ServerName: "guard_v1_renew",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 17}},
-}
+var renewFunction = &fcall.Function{Library: Library, Name: "renew", ServerName: "guard_v1_renew"}
 
 // RenewParams are the arguments of Renew.
 //
-// Besides the bounds of each:
-//   - each row of limits: kind must be concurrency.
+// Besides the bounds of each, by their names on the server:
+//   - limits.kind == 'concurrency': only places are held.
 type RenewParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: the limits of kind concurrency. 1 to 16 rows.
-	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
-	LimitsOf []fcall.Subject
+	Limits fcall.Rows[Limit]
 	// Holder: the holder of the admit call. 1 to 64 bytes.
 	Holder string
 }
@@ -38,6 +29,12 @@ type RenewParams struct {
 type RenewResult struct {
 	// Lost: number of limits whose places the holder no longer has: 0 of 2.
 	Lost int64
+}
+
+func readRenewResult(reply *fcall.Reply) RenewResult {
+	return RenewResult{
+		Lost: reply.Int("lost"),
+	}
 }
 
 // Renew extends the leases on the places that an admit call charged of limits of kind concurrency.
@@ -49,53 +46,19 @@ type RenewResult struct {
 //   - RLARG: a limit is of another kind
 //   - RLSTATE: a key holds data that its kind did not write
 func (c *Client) Renew(ctx context.Context, p RenewParams) (RenewResult, error) {
-	reply, err := c.renewArgs(p).Call(ctx)
-	if err != nil {
-		return RenewResult{}, err
-	}
-	return decodeRenew(reply)
+	return fcall.Call(ctx, c.renewArgs(p), readRenewResult)
 }
 
 // QueueRenew adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueRenew(ctx context.Context, pipe redis.Pipeliner, p RenewParams) PendingRenew {
-	return PendingRenew{c.renewArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingRenew is a queued call of Renew.
-type PendingRenew struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingRenew) Result() (RenewResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return RenewResult{}, err
-	}
-	return decodeRenew(reply)
+func (c *Client) QueueRenew(ctx context.Context, pipe redis.Pipeliner, p RenewParams) fcall.PendingResult[RenewResult] {
+	return fcall.Queue(ctx, pipe, c.renewArgs(p), readRenewResult)
 }
 
 func (c *Client) renewArgs(p RenewParams) *fcall.Args {
-	a := c.fcall.Args(renewFunction, 1+p.Limits.pack.Keys(), 2)
-	a.Key("subject", p.Subject, "places")
-	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
-	a.Pack("limits", p.Limits.pack, 1, 16)
-	a.Text("holder", p.Holder, 1, 64)
-	if a.Err() == nil {
-		for i, row := range p.Limits.rows {
-			if row.Kind != "concurrency" {
-				a.MustRow("limits", i, "kind", "be concurrency")
-			}
-		}
-	}
+	a := c.fcall.Args(renewFunction, 1+p.Limits.Keys(), 2)
+	a.Key(p.Subject, "places")
+	a.GroupKeys(p.Limits.Group, p.Subject)
+	a.Group(p.Limits.Group)
+	a.Text(p.Holder)
 	return a
-}
-
-func decodeRenew(reply *fcall.Reply) (RenewResult, error) {
-	var r RenewResult
-	r.Lost = reply.Count("lost")
-	if err := reply.Close(); err != nil {
-		return RenewResult{}, err
-	}
-	return r, nil
 }

@@ -11,44 +11,29 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var settleFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "settle",
-	ServerName: "guard_v1_settle",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  2,
-	Results: []fcall.Result{
-		{Values: 2},
-		{},
-		{Rows: []fcall.Result{{Values: 4}, {}, {}}},
-	},
-}
+var settleFunction = &fcall.Function{Library: Library, Name: "settle", ServerName: "guard_v1_settle", Omissible: 3}
 
 // SettleParams are the arguments of Settle.
-//
-// Besides the bounds of each:
-//   - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of budgets: after must be above now: the caller's clock is more than a period behind the server's.
-//   - units must differ in unit: a call has one amount of each.
 type SettleParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the subject of the admit call; each account has its own key. The call's keys are made from it.
 	Subject fcall.Subject
 	// Budgets: budgets of the admit call. 1 to 16 rows.
-	Budgets BudgetPack
-	// BudgetsOf are the subjects of the rows of Budgets, in order. Defaults to the call's subject for every row.
-	BudgetsOf []fcall.Subject
+	Budgets fcall.Rows[Budget]
 	// Reservation: reservation of the admit call. 1 to 64 bytes.
 	Reservation string
 	// Actual: actual cost, in money. From 0 to 10^15. Defaults to 0.
 	Actual fcall.Micros
+	// Penalty: how long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to
+	// 3650 days. The zero value omits it.
+	Penalty time.Duration
 	// Units: actual cost in other units than money. 0 to 4 rows.
-	Units UnitAmountPack
+	Units fcall.Rows[UnitAmount]
 }
 
 // SettleResult is the result of Settle.
 type SettleResult struct {
+	// Outcome: what was done, as in cost.settle.
+	Outcome SettleOutcome
 	// Exceeded reports whether any budget of an account is exceeded now.
 	Exceeded bool
 	// Penalty: how long reservations are refused from now on; 0 without a penalty.
@@ -57,91 +42,66 @@ type SettleResult struct {
 	Budgets []SettleBudgetsResult
 }
 
+func readSettleResult(reply *fcall.Reply) SettleResult {
+	return SettleResult{
+		Outcome:  SettleOutcome(reply.Text("outcome")),
+		Exceeded: reply.Bool("exceeded"),
+		Penalty:  reply.Duration("penalty"),
+		Budgets:  fcall.ReadRows(reply, "budgets", readSettleBudgetsResult),
+	}
+}
+
 // SettleBudgetsResult is one row of SettleResult.Budgets.
 type SettleBudgetsResult struct {
-	// Outcome: what was done in its account, as in cost.settle.
-	Outcome SettleBudgetsOutcome
 	// Spent: what is spent in the window now: 1200000 of a budget of 1000000.
 	Spent fcall.Micros
 	// Remaining: what is left of the budget; 0 when it is exceeded.
 	Remaining fcall.Micros
 }
 
-// SettleBudgetsOutcome is one of the values of outcome.
-type SettleBudgetsOutcome string
+func readSettleBudgetsResult(reply *fcall.Reply) SettleBudgetsResult {
+	return SettleBudgetsResult{
+		Spent:     fcall.Micros(reply.Int("spent")),
+		Remaining: fcall.Micros(reply.Int("remaining")),
+	}
+}
+
+// SettleOutcome is one of the values of outcome.
+type SettleOutcome string
 
 // The values of outcome.
 const (
-	SettleBudgetsOutcomeSettled  SettleBudgetsOutcome = "settled"
-	SettleBudgetsOutcomeRepeated SettleBudgetsOutcome = "repeated"
-	SettleBudgetsOutcomeLate     SettleBudgetsOutcome = "late"
-	SettleBudgetsOutcomeUnknown  SettleBudgetsOutcome = "unknown"
+	SettleOutcomeSettled  SettleOutcome = "settled"
+	SettleOutcomeRepeated SettleOutcome = "repeated"
+	SettleOutcomeUnknown  SettleOutcome = "unknown"
 )
 
 // Settle replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
 // often it is called.
 //
-// Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An account
+// It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. An account
 // whose unit the call omits is settled at 0.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: an account's charges would exceed 2^53 - 1
+//   - RLARG: what an account has spent would exceed 2^53 - 1
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, error) {
-	reply, err := c.settleArgs(p).Call(ctx)
-	if err != nil {
-		return SettleResult{}, err
-	}
-	return decodeSettle(reply)
+	return fcall.Call(ctx, c.settleArgs(p), readSettleResult)
 }
 
 // QueueSettle adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p SettleParams) PendingSettle {
-	return PendingSettle{c.settleArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingSettle is a queued call of Settle.
-type PendingSettle struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingSettle) Result() (SettleResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return SettleResult{}, err
-	}
-	return decodeSettle(reply)
+func (c *Client) QueueSettle(ctx context.Context, pipe redis.Pipeliner, p SettleParams) fcall.PendingResult[SettleResult] {
+	return fcall.Queue(ctx, pipe, c.settleArgs(p), readSettleResult)
 }
 
 func (c *Client) settleArgs(p SettleParams) *fcall.Args {
-	a := c.fcall.Args(settleFunction, 1+p.Budgets.pack.Keys(), 4)
-	a.Key("subject", p.Subject, "settled")
-	a.PackKeys("budgets", p.Budgets.pack, p.Subject, p.BudgetsOf)
-	a.Pack("budgets", p.Budgets.pack, 1, 16)
-	a.Text("reservation", p.Reservation, 1, 64)
-	a.OptInt("actual", int64(p.Actual), 0, 1000000000000000)
-	a.Pack("units", p.Units.pack, 0, 4)
-	if a.Err() == nil {
-		a.Differ("units", "differ in unit: a call has one amount of each", len(p.Units.rows), func(i, j int) bool { return p.Units.rows[i].Unit == p.Units.rows[j].Unit })
-	}
+	a := c.fcall.Args(settleFunction, 1+p.Budgets.Keys(), 5)
+	a.KeyOf(p.Subject, "reservation", p.Reservation)
+	a.GroupKeys(p.Budgets.Group, p.Subject)
+	a.Group(p.Budgets.Group)
+	a.Text(p.Reservation)
+	a.OptInt(int64(p.Actual))
+	a.OptDuration(p.Penalty)
+	a.Group(p.Units.Group)
 	return a
-}
-
-func decodeSettle(reply *fcall.Reply) (SettleResult, error) {
-	var r SettleResult
-	r.Exceeded = reply.Bool("exceeded")
-	r.Penalty = reply.Duration("penalty")
-	r.Budgets = make([]SettleBudgetsResult, reply.Rows("budgets"))
-	for i := range r.Budgets {
-		reply.Row(i)
-		r.Budgets[i].Outcome = SettleBudgetsOutcome(reply.Enum("outcome", "settled", "repeated", "late", "unknown"))
-		r.Budgets[i].Spent = fcall.Micros(reply.Count("spent"))
-		r.Budgets[i].Remaining = fcall.Micros(reply.Count("remaining"))
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return SettleResult{}, err
-	}
-	return r, nil
 }

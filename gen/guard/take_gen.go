@@ -11,30 +11,18 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var takeFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "take",
-	ServerName: "guard_v1_take",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}, {}, {}},
-}
+var takeFunction = &fcall.Function{Library: Library, Name: "take", ServerName: "guard_v1_take"}
 
 // TakeParams are the arguments of Take.
 //
-// Besides the bounds of each:
-//   - each row of limits: cost must be 1.
-//   - each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at once.
-//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
+// Besides the bounds of each, by their names on the server:
+//   - limits.cost == 1: most says how much.
+//   - limits.kind ~= 'sliding_log' and limits.kind ~= 'concurrency': only kinds that charge several at once.
 type TakeParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: the limit: of cost 1, and not a sliding_log. 1 to 1 rows.
-	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
-	LimitsOf []fcall.Subject
+	Limits fcall.Rows[Limit]
 	// Most: most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
 	Most int64
 }
@@ -51,75 +39,45 @@ type TakeResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until anything would be charged; 0 when allowed.
 	RetryAfter time.Duration
-	// Expires: when the charge no longer counts: a refund must come before; the epoch unless allowed.
-	Expires time.Time
+	// At: when it was decided, for refund.
+	At time.Time
+}
+
+func readTakeResult(reply *fcall.Reply) TakeResult {
+	return TakeResult{
+		Allowed:    reply.Bool("allowed"),
+		Taken:      reply.Int("taken"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+		At:         reply.Time("at"),
+	}
 }
 
 // Take charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in
 // batches.
 //
 // The limit's key is that of admit, so calls of both count together. A call that takes n charges what n
-// requests would. Refund what was not used with refund, most as its weight, and expires.
+// requests would. Refund what was not used with refund, most as its weight. A gcra that callers with other
+// limits share counts until it is full for the one who took last.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
 //   - RLSTATE: the limit's key holds data that its kind did not write
 func (c *Client) Take(ctx context.Context, p TakeParams) (TakeResult, error) {
-	reply, err := c.takeArgs(p).Call(ctx)
-	if err != nil {
-		return TakeResult{}, err
-	}
-	return decodeTake(reply)
+	return fcall.Call(ctx, c.takeArgs(p), readTakeResult)
 }
 
 // QueueTake adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueTake(ctx context.Context, pipe redis.Pipeliner, p TakeParams) PendingTake {
-	return PendingTake{c.takeArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingTake is a queued call of Take.
-type PendingTake struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingTake) Result() (TakeResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return TakeResult{}, err
-	}
-	return decodeTake(reply)
+func (c *Client) QueueTake(ctx context.Context, pipe redis.Pipeliner, p TakeParams) fcall.PendingResult[TakeResult] {
+	return fcall.Queue(ctx, pipe, c.takeArgs(p), readTakeResult)
 }
 
 func (c *Client) takeArgs(p TakeParams) *fcall.Args {
-	a := c.fcall.Args(takeFunction, 1+p.Limits.pack.Keys(), 2)
-	a.Key("subject", p.Subject, "block")
-	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
-	a.Pack("limits", p.Limits.pack, 1, 1)
-	a.Int("most", p.Most, 1, 1000000000000)
-	if a.Err() == nil {
-		for i, row := range p.Limits.rows {
-			if fcall.Or(row.Cost, 1) != 1 {
-				a.MustRow("limits", i, "cost", "be 1")
-			}
-			if row.Kind == "sliding_log" || row.Kind == "concurrency" {
-				a.MustRow("limits", i, "kind", "not be sliding_log or concurrency: only kinds that charge several at once")
-			}
-		}
-	}
+	a := c.fcall.Args(takeFunction, 1+p.Limits.Keys(), 2)
+	a.Key(p.Subject, "block")
+	a.GroupKeys(p.Limits.Group, p.Subject)
+	a.Group(p.Limits.Group)
+	a.Int(p.Most)
 	return a
-}
-
-func decodeTake(reply *fcall.Reply) (TakeResult, error) {
-	var r TakeResult
-	r.Allowed = reply.Bool("allowed")
-	r.Taken = reply.Count("taken")
-	r.Remaining = reply.Count("remaining")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.RetryAfter = reply.Duration("retry_after")
-	r.Expires = reply.Time("expires")
-	if err := reply.Close(); err != nil {
-		return TakeResult{}, err
-	}
-	return r, nil
 }

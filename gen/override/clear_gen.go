@@ -10,25 +10,24 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var clearFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "clear",
-	ServerName: "override_v1_clear",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1001}},
-}
+var clearFunction = &fcall.Function{Library: Library, Name: "clear", ServerName: "override_v1_clear", Omissible: 3}
 
 // ClearParams are the arguments of Clear.
+//
+// Besides the bounds of each, by their names on the server:
+//   - target or all: it says whose overrides to clear.
+//   - not (all and (target or budget)): all of them are cleared.
 type ClearParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
-	// it. It must not be empty.
+	// it.
 	Subject fcall.Subject
-	// Target: the subject whose overrides they are, as passed to set. 1 to 512 bytes.
+	// Target: the subject whose overrides they are, as passed to set. 1 to 512 bytes. The zero value omits it.
 	Target string
 	// Budget: the budget whose top-up it is; all overrides of the subject when omitted. 1 to 32 bytes. The zero
 	// value omits it.
 	Budget string
+	// All sets whether to clear those of every subject.
+	All bool
 }
 
 // ClearResult is the result of Clear.
@@ -39,53 +38,34 @@ type ClearResult struct {
 	Overrides int64
 }
 
-// Clear clears the overrides of a subject, or its top-up of one budget.
+func readClearResult(reply *fcall.Reply) ClearResult {
+	return ClearResult{
+		Existed:   reply.Bool("existed"),
+		Overrides: reply.Int("overrides"),
+	}
+}
+
+// Clear clears the overrides of a subject, or its top-up of one budget, or all overrides of a namespace,
+// including unreadable ones.
 //
 // Expired overrides are deleted as well.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the key holds data that is not an override
 func (c *Client) Clear(ctx context.Context, p ClearParams) (ClearResult, error) {
-	reply, err := c.clearArgs(p).Call(ctx)
-	if err != nil {
-		return ClearResult{}, err
-	}
-	return decodeClear(reply)
+	return fcall.Call(ctx, c.clearArgs(p), readClearResult)
 }
 
 // QueueClear adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueClear(ctx context.Context, pipe redis.Pipeliner, p ClearParams) PendingClear {
-	return PendingClear{c.clearArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingClear is a queued call of Clear.
-type PendingClear struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingClear) Result() (ClearResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ClearResult{}, err
-	}
-	return decodeClear(reply)
+func (c *Client) QueueClear(ctx context.Context, pipe redis.Pipeliner, p ClearParams) fcall.PendingResult[ClearResult] {
+	return fcall.Queue(ctx, pipe, c.clearArgs(p), readClearResult)
 }
 
 func (c *Client) clearArgs(p ClearParams) *fcall.Args {
-	a := c.fcall.Args(clearFunction, 1, 2)
-	a.Key("subject", p.Subject, "overrides")
-	a.Text("target", p.Target, 1, 512)
-	a.OptText("budget", p.Budget, 1, 32)
+	a := c.fcall.Args(clearFunction, 1, 3)
+	a.Key(p.Subject, "overrides")
+	a.OptText(p.Target)
+	a.OptText(p.Budget)
+	a.OptBool(p.All)
 	return a
-}
-
-func decodeClear(reply *fcall.Reply) (ClearResult, error) {
-	var r ClearResult
-	r.Existed = reply.Bool("existed")
-	r.Overrides = reply.Count("overrides")
-	if err := reply.Close(); err != nil {
-		return ClearResult{}, err
-	}
-	return r, nil
 }

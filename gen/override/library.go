@@ -26,30 +26,6 @@ var Library = &fcall.Library{
 	Version:    "1.0.0",
 	ServerName: "override_v1",
 	Code:       strings.ReplaceAll(code, "\r\n", "\n"), // git may have checked it out with CRLF
-	Files: []fcall.Section{
-		{Line: 113, File: "functions/lib/clock.lua", FileLine: 1},
-		{Line: 217},
-		{Line: 220, File: "functions/lib/refusal.lua", FileLine: 1},
-		{Line: 236},
-		{Line: 239, File: "functions/lib/override/override_set.lua", FileLine: 1},
-		{Line: 374},
-		{Line: 377, File: "functions/override/clear.lua", FileLine: 1},
-		{Line: 403},
-		{Line: 461, File: "functions/override/clear.lua", FileLine: 12},
-		{Line: 462},
-		{Line: 467, File: "functions/override/clear_all.lua", FileLine: 1},
-		{Line: 474},
-		{Line: 514, File: "functions/override/clear_all.lua", FileLine: 5},
-		{Line: 515},
-		{Line: 520, File: "functions/override/list.lua", FileLine: 1},
-		{Line: 559},
-		{Line: 727, File: "functions/override/list.lua", FileLine: 26},
-		{Line: 728},
-		{Line: 733, File: "functions/override/set.lua", FileLine: 1},
-		{Line: 791},
-		{Line: 934, File: "functions/override/set.lua", FileLine: 31},
-		{Line: 935},
-	},
 }
 
 // A Client calls the library's functions. It is safe for concurrent use if its fcall.Caller is.
@@ -57,7 +33,7 @@ type Client struct {
 	fcall *fcall.Client
 }
 
-// New returns a client over a *redis.Client, *redis.ClusterClient, *redis.Ring, an auto-pipeliner or an embedded server.
+// New returns a client over a *redis.Client, *redis.ClusterClient, embedded server or any other fcall.Caller.
 // It sends nothing. It returns an error if the namespace cannot begin a key, or if the caller only queues commands.
 func New(caller fcall.Caller, o fcall.Options) (*Client, error) {
 	c, err := fcall.NewClient(caller, Library, o)

@@ -11,24 +11,12 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var listFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "list",
-	ServerName: "override_v1_list",
-	ReadOnly:   true,
-	Codes:      []string{"RLSTATE"},
-	Omissible:  1,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 1048576},
-		{Rows: []fcall.Result{{Text: true}, {Values: 4}, {Values: 1000001}, {Text: true}, {Text: true}, {}, {}, {}, {}, {Text: true}, {Text: true}}},
-	},
-}
+var listFunction = &fcall.Function{Library: Library, Name: "list", ServerName: "override_v1_list", ReadOnly: true, Omissible: 1}
 
 // ListParams are the arguments of List.
 type ListParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
-	// it. It must not be empty.
+	// it.
 	Subject fcall.Subject
 	// Known: version that the caller has; omit it to always get the list. From 0 to 2^53. Nil omits it.
 	Known *int64
@@ -42,6 +30,14 @@ type ListResult struct {
 	Version int64
 	// Overrides: the overrides, by subject and budget.
 	Overrides []ListOverridesResult
+}
+
+func readListResult(reply *fcall.Reply) ListResult {
+	return ListResult{
+		Changed:   reply.Bool("changed"),
+		Version:   reply.Int("version"),
+		Overrides: fcall.ReadRows(reply, "overrides", readListOverridesResult),
+	}
 }
 
 // ListOverridesResult is one row of ListResult.Overrides.
@@ -70,6 +66,22 @@ type ListOverridesResult struct {
 	Reason string
 }
 
+func readListOverridesResult(reply *fcall.Reply) ListOverridesResult {
+	return ListOverridesResult{
+		Subject: reply.Text("subject"),
+		Effect:  ListOverridesEffect(reply.Text("effect")),
+		Factor:  reply.Int("factor"),
+		Budget:  reply.Text("budget"),
+		Unit:    reply.Text("unit"),
+		Amount:  fcall.Micros(reply.Int("amount")),
+		Left:    reply.Duration("left"),
+		Ends:    reply.Time("ends"),
+		Set:     reply.Time("set"),
+		By:      reply.Text("by"),
+		Reason:  reply.Text("reason"),
+	}
+}
+
 // ListOverridesEffect is one of the values of effect.
 type ListOverridesEffect string
 
@@ -90,61 +102,17 @@ const (
 // Errors, besides those that package fcall documents for every call:
 //   - RLSTATE: the key holds data that is not an override
 func (c *Client) List(ctx context.Context, p ListParams) (ListResult, error) {
-	reply, err := c.listArgs(p).Call(ctx)
-	if err != nil {
-		return ListResult{}, err
-	}
-	return decodeList(reply)
+	return fcall.Call(ctx, c.listArgs(p), readListResult)
 }
 
 // QueueList adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueList(ctx context.Context, pipe redis.Pipeliner, p ListParams) PendingList {
-	return PendingList{c.listArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingList is a queued call of List.
-type PendingList struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingList) Result() (ListResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return ListResult{}, err
-	}
-	return decodeList(reply)
+func (c *Client) QueueList(ctx context.Context, pipe redis.Pipeliner, p ListParams) fcall.PendingResult[ListResult] {
+	return fcall.Queue(ctx, pipe, c.listArgs(p), readListResult)
 }
 
 func (c *Client) listArgs(p ListParams) *fcall.Args {
 	a := c.fcall.Args(listFunction, 1, 1)
-	a.Key("subject", p.Subject, "overrides")
-	a.OptIntPtr("known", p.Known, 0, 9007199254740992)
+	a.Key(p.Subject, "overrides")
+	a.OptIntPtr(p.Known)
 	return a
-}
-
-func decodeList(reply *fcall.Reply) (ListResult, error) {
-	var r ListResult
-	r.Changed = reply.Bool("changed")
-	r.Version = reply.Count("version")
-	r.Overrides = make([]ListOverridesResult, reply.Rows("overrides"))
-	for i := range r.Overrides {
-		reply.Row(i)
-		r.Overrides[i].Subject = reply.Text("subject")
-		r.Overrides[i].Effect = ListOverridesEffect(reply.Enum("effect", "allow", "deny", "multiply", "add"))
-		r.Overrides[i].Factor = reply.Count("factor")
-		r.Overrides[i].Budget = reply.Text("budget")
-		r.Overrides[i].Unit = reply.Text("unit")
-		r.Overrides[i].Amount = fcall.Micros(reply.Count("amount"))
-		r.Overrides[i].Left = reply.Duration("left")
-		r.Overrides[i].Ends = reply.Time("ends")
-		r.Overrides[i].Set = reply.Time("set")
-		r.Overrides[i].By = reply.Text("by")
-		r.Overrides[i].Reason = reply.Text("reason")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return ListResult{}, err
-	}
-	return r, nil
 }

@@ -11,34 +11,23 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var setFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "set",
-	ServerName: "override_v1_set",
-	Codes:      []string{"RLARG", "RLFULL", "RLSTATE"},
-	Omissible:  5,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {Values: 1001}},
-}
+var setFunction = &fcall.Function{Library: Library, Name: "set", ServerName: "override_v1_set", Codes: []string{"RLFULL"}, Omissible: 5}
 
 // SetParams are the arguments of Set.
 //
-// Besides the bounds of each:
-//   - next must be above now.
-//   - budget and amount must be given if effect is add.
-//   - budget must be omitted unless effect is add.
-//   - amount must be omitted unless effect is add.
-//   - unit must be omitted unless effect is add.
-//   - next must be omitted unless effect is add.
+// Besides the bounds of each, by their names on the server:
+//   - effect ~= 'add' or budget and amount_micros: it adds that to a budget.
+//   - effect == 'add' or not (budget or amount_micros or unit or next_us): only add is about a budget.
 type SetParams struct {
 	// Subject is one name for each namespace, under which its overrides are kept. The call's keys are made from
-	// it. It must not be empty.
+	// it.
 	Subject fcall.Subject
 	// Target: a subject, or a prefix of addresses: user=42, ip=203.0.113.0/24. 1 to 512 bytes.
 	Target string
 	// Effect: allow: never limited. deny: always refused. multiply: factor times each limit. add: amount more of
 	// one budget.
 	Effect SetEffect
-	// Duration: how long it lasts. From 1ms to 3650 days, rounded up to a microsecond.
+	// Duration: how long it lasts. From 1ms to 3650 days.
 	Duration time.Duration
 	// By: operator that sets it. 1 to 128 bytes.
 	By string
@@ -70,6 +59,15 @@ type SetResult struct {
 	Overrides int64
 }
 
+func readSetResult(reply *fcall.Reply) SetResult {
+	return SetResult{
+		Replaced:  reply.Bool("replaced"),
+		Version:   reply.Int("version"),
+		Ends:      reply.Time("ends"),
+		Overrides: reply.Int("overrides"),
+	}
+}
+
 // SetEffect is one of the values of effect.
 type SetEffect string
 
@@ -92,73 +90,26 @@ const (
 //   - RLFULL ([fcall.CodeError]): there are 1,000 other overrides
 //   - RLSTATE: the key holds data that is not an override
 func (c *Client) Set(ctx context.Context, p SetParams) (SetResult, error) {
-	reply, err := c.setArgs(p).Call(ctx)
-	if err != nil {
-		return SetResult{}, err
-	}
-	return decodeSet(reply)
+	return fcall.Call(ctx, c.setArgs(p), readSetResult)
 }
 
 // QueueSet adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueSet(ctx context.Context, pipe redis.Pipeliner, p SetParams) PendingSet {
-	return PendingSet{c.setArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingSet is a queued call of Set.
-type PendingSet struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingSet) Result() (SetResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return SetResult{}, err
-	}
-	return decodeSet(reply)
+func (c *Client) QueueSet(ctx context.Context, pipe redis.Pipeliner, p SetParams) fcall.PendingResult[SetResult] {
+	return fcall.Queue(ctx, pipe, c.setArgs(p), readSetResult)
 }
 
 func (c *Client) setArgs(p SetParams) *fcall.Args {
 	a := c.fcall.Args(setFunction, 1, 10)
-	a.Key("subject", p.Subject, "overrides")
-	a.Text("target", p.Target, 1, 512)
-	a.Enum("effect", string(p.Effect), "allow", "deny", "multiply", "add")
-	a.Duration("duration", p.Duration, 1000, 315360000000000)
-	a.Text("by", p.By, 1, 128)
-	a.Text("reason", p.Reason, 1, 256)
-	a.OptInt("factor", p.Factor, 1, 1000000)
-	a.OptTime("next", p.Next, 0, 9007199254740992)
-	a.OptText("budget", p.Budget, 1, 32)
-	a.OptText("unit", p.Unit, 1, 32)
-	a.OptInt("amount", int64(p.Amount), 1, 1000000000000000)
-	if a.Err() == nil {
-		if p.Effect == "add" && (p.Budget == "" || p.Amount == 0) {
-			a.Must("budget and amount", "be given if effect is add")
-		}
-		if p.Effect != "add" && p.Budget != "" {
-			a.Must("budget", "be omitted unless effect is add")
-		}
-		if p.Effect != "add" && p.Amount != 0 {
-			a.Must("amount", "be omitted unless effect is add")
-		}
-		if p.Effect != "add" && p.Unit != "" {
-			a.Must("unit", "be omitted unless effect is add")
-		}
-		if p.Effect != "add" && !p.Next.IsZero() {
-			a.Must("next", "be omitted unless effect is add")
-		}
-	}
+	a.Key(p.Subject, "overrides")
+	a.Text(p.Target)
+	a.Text(string(p.Effect))
+	a.Duration(p.Duration)
+	a.Text(p.By)
+	a.Text(p.Reason)
+	a.OptInt(p.Factor)
+	a.OptTime(p.Next)
+	a.OptText(p.Budget)
+	a.OptText(p.Unit)
+	a.OptInt(int64(p.Amount))
 	return a
-}
-
-func decodeSet(reply *fcall.Reply) (SetResult, error) {
-	var r SetResult
-	r.Replaced = reply.Bool("replaced")
-	r.Version = reply.Count("version")
-	r.Ends = reply.Time("ends")
-	r.Overrides = reply.Count("overrides")
-	if err := reply.Close(); err != nil {
-		return SetResult{}, err
-	}
-	return r, nil
 }

@@ -3,7 +3,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -12,153 +11,83 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var checkFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "check",
-	ServerName: "ratelimit_v1_check",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  3,
-	Results: []fcall.Result{
-		{Values: 2},
-		{Values: 2},
-		{Values: 17},
-		{},
-		{Rows: []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}}},
-	},
-}
+var checkFunction = &fcall.Function{Library: Library, Name: "check", ServerName: "ratelimit_v1_check", Omissible: 4}
 
 // CheckParams are the arguments of Check.
-//
-// Besides the bounds of each:
-//   - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it
-//     can never be allowed.
-//   - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-//   - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never
-//     be allowed.
-//   - limits must differ in kind or name: two rows would be one limit.
-//   - each row of limits: kind must not be concurrency: it needs a holder.
-//   - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of the
-//     server's.
-//   - each row of limits: after must be above now: the caller's clock is more than a period behind the server's.
 type CheckParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: limits that are decided together. 1 to 16 rows.
-	Limits LimitPack
-	// LimitsOf are the subjects of the rows of Limits, in order. Defaults to the call's subject for every row.
-	LimitsOf []fcall.Subject
+	Limits fcall.Rows[Limit]
 	// Weight: multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
 	Weight int64
 	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string
-	// Dedup: how long a receipt is known; the longest window when omitted. From 1µs to 3650 days, rounded up to
-	// a microsecond. The zero value omits it.
+	// Dedup: how long a receipt is known; the longest window when omitted. From 1ms to 3650 days. The zero value
+	// omits it.
 	Dedup time.Duration
+	// Look: only to look: the answer is that of the call, and nothing is charged.
+	Look bool
 }
 
 // CheckResult is the result of Check.
 type CheckResult struct {
 	// Allowed reports whether every limit allowed the call, so that every cost was charged.
 	Allowed bool
-	// Duplicate reports whether the receipt was known, so that only global limits were charged.
+	// Duplicate reports whether the receipt was known.
 	Duplicate bool
 	// Refused: number of limits that refused: 1 of 2; 0 when allowed.
 	Refused int64
 	// RetryAfter: wait until every limit allows the call: the longest of their waits; 0 when allowed.
 	RetryAfter time.Duration
+	// At: when it was decided, for refund; the epoch if neither a limit nor a receipt needed the clock.
+	At time.Time
 	// Limits: one result per limit, in the order of the call.
 	Limits []LimitResult
+}
+
+func readCheckResult(reply *fcall.Reply) CheckResult {
+	return CheckResult{
+		Allowed:    reply.Bool("allowed"),
+		Duplicate:  reply.Bool("duplicate"),
+		Refused:    reply.Int("refused"),
+		RetryAfter: reply.Duration("retry_after"),
+		At:         reply.Time("at"),
+		Limits:     fcall.ReadRows(reply, "limits", readLimitResult),
+	}
 }
 
 // Check decides up to 16 limits together, for one subject or several: all are charged, or none.
 //
 // A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit
-// refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind and name is
-// the same limit in every call.
+// refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind, window and
+// name is the same limit in every call, and in those of the function of its kind.
 //
-// A receipt is the request's own ID. A receipt that was counted less than dedup ago is allowed whatever the
-// limits say, and only global limits count it again. Receipts belong to the subject, not to a limit, so calls
-// with other limits recognize them. The resolution of retry_after is that of the limit with the longest wait.
-// Calls may change a limit's window, limit, burst or dedup, as for the functions of its kind.
+// A receipt is the request's own ID. One that was counted less than dedup ago pays only for what weight
+// exceeds that which it has paid, and for limits of all subjects. Receipts belong to the subject, not to a
+// limit, so calls with other limits recognize them. The resolution of retry_after is that of the limit with
+// the longest wait.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: two rows are the same limit, or a limit's arguments contradict each other
-//   - RLSTATE: a limit's key holds data that its kind did not write
+//   - RLSTATE: a key holds data that its kind did not write
 func (c *Client) Check(ctx context.Context, p CheckParams) (CheckResult, error) {
-	reply, err := c.checkArgs(p).Call(ctx)
-	if err != nil {
-		return CheckResult{}, err
-	}
-	return decodeCheck(reply)
+	return fcall.Call(ctx, c.checkArgs(p), readCheckResult)
 }
 
 // QueueCheck adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueCheck(ctx context.Context, pipe redis.Pipeliner, p CheckParams) PendingCheck {
-	return PendingCheck{c.checkArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingCheck is a queued call of Check.
-type PendingCheck struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingCheck) Result() (CheckResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return CheckResult{}, err
-	}
-	return decodeCheck(reply)
+func (c *Client) QueueCheck(ctx context.Context, pipe redis.Pipeliner, p CheckParams) fcall.PendingResult[CheckResult] {
+	return fcall.Queue(ctx, pipe, c.checkArgs(p), readCheckResult)
 }
 
 func (c *Client) checkArgs(p CheckParams) *fcall.Args {
-	a := c.fcall.Args(checkFunction, 1+p.Limits.pack.Keys(), 4)
-	a.Key("subject", p.Subject, "checked")
-	a.PackKeys("limits", p.Limits.pack, p.Subject, p.LimitsOf)
-	a.Pack("limits", p.Limits.pack, 1, 16)
-	a.OptInt("weight", p.Weight, 1, 1000000000000)
-	a.OptText("receipt", p.Receipt, 1, 256)
-	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-	if a.Err() == nil {
-		a.Differ("limits", "differ in kind or name: two rows would be one limit", len(p.Limits.rows), func(i, j int) bool {
-			return p.Limits.rows[i].Kind == p.Limits.rows[j].Kind && p.Limits.rows[i].Name == p.Limits.rows[j].Name && (len(p.LimitsOf) == 0 || p.LimitsOf[i] == p.LimitsOf[j])
-		})
-		for i, row := range p.Limits.rows {
-			if row.Kind != "sliding_log" && row.Burst == 0 && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Limit) {
-				a.MustRow("limits", i, "cost * weight", "be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed")
-			}
-			if !row.Shadow && row.Burst != 0 && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > float64(row.Burst) {
-				a.MustRow("limits", i, "cost * weight", "be at most burst unless shadow: it can never be allowed")
-			}
-			if row.Kind == "concurrency" && !row.Shadow && float64(fcall.Or(row.Cost, 1))*float64(cmp.Or(p.Weight, 1)) > 1000 {
-				a.MustRow("limits", i, "cost * weight", "be at most 1000 if kind is concurrency unless shadow: it can never be allowed")
-			}
-			if row.Kind == "concurrency" {
-				a.MustRow("limits", i, "kind", "not be concurrency: it needs a holder")
-			}
-		}
-	}
+	a := c.fcall.Args(checkFunction, 1+p.Limits.Keys(), 5)
+	a.KeyOf(p.Subject, "receipt", p.Receipt)
+	a.GroupKeys(p.Limits.Group, p.Subject)
+	a.Group(p.Limits.Group)
+	a.OptInt(p.Weight)
+	a.OptText(p.Receipt)
+	a.OptDuration(p.Dedup)
+	a.OptBool(p.Look)
 	return a
-}
-
-func decodeCheck(reply *fcall.Reply) (CheckResult, error) {
-	var r CheckResult
-	r.Allowed = reply.Bool("allowed")
-	r.Duplicate = reply.Bool("duplicate")
-	r.Refused = reply.Count("refused")
-	r.RetryAfter = reply.Duration("retry_after")
-	r.Limits = make([]LimitResult, reply.Rows("limits"))
-	for i := range r.Limits {
-		reply.Row(i)
-		r.Limits[i].Allowed = reply.Bool("allowed")
-		r.Limits[i].Remaining = reply.Count("remaining")
-		r.Limits[i].ResetAfter = reply.Duration("reset_after")
-		r.Limits[i].RetryAfter = reply.Duration("retry_after")
-	}
-	reply.EndRows()
-	if err := reply.Close(); err != nil {
-		return CheckResult{}, err
-	}
-	return r, nil
 }

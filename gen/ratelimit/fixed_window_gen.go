@@ -11,34 +11,30 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var fixedWindowFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "fixed_window",
-	ServerName: "ratelimit_v1_fixed_window",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
-}
+var fixedWindowFunction = &fcall.Function{Library: Library, Name: "fixed_window", ServerName: "ratelimit_v1_fixed_window", Omissible: 3}
 
 // FixedWindowParams are the arguments of FixedWindow.
 //
-// Besides the bounds of each:
-//   - cost must be at most limit: it can never be allowed.
+// Besides the bounds of each, by their names on the server:
+//   - cost <= limit or at_most: it can never be allowed.
 type FixedWindowParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limit: most that may be charged in a window. From 1 to 10^12.
 	Limit int64
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
+	// Window: length of the window. From 1ms to 3650 days.
 	Window time.Duration
-	// Cost: amount to charge; 0 charges nothing. From 0 to 10^12. Nil defaults to 1.
+	// Name: tells limits of one subject apart that have the same window. 1 to 64 bytes. The zero value omits it.
+	Name string
+	// Cost: amount to charge; 0 only looks. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
+	// AtMost sets whether to charge as much as is left, up to cost: for consumers that take work in batches.
+	AtMost bool
 }
 
 // FixedWindowResult is the result of FixedWindow.
 type FixedWindowResult struct {
-	// Allowed reports whether cost was charged.
+	// Allowed reports whether cost was charged; with at_most, whether anything was.
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
@@ -46,73 +42,51 @@ type FixedWindowResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
+	// Taken: the amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused.
+	Taken int64
+	// At: when it was decided, for refund; the epoch unless at_most is set.
+	At time.Time
+}
+
+func readFixedWindowResult(reply *fcall.Reply) FixedWindowResult {
+	return FixedWindowResult{
+		Allowed:    reply.Bool("allowed"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+		Taken:      reply.Int("taken"),
+		At:         reply.Time("at"),
+	}
 }
 
 // FixedWindow charges cost while at most limit is charged in the window, which begins with the first call.
 //
 // The cheapest limiter and the least precise: limit can pass just before a window ends and again just after
-// it. So up to twice the limit passes in some span of the window's length. A refused call writes nothing, and
-// a cost of 0 charges nothing. Windows are rounded up to a millisecond, the resolution of retry_after,
-// because the key's expiry is the window's end. If the clock is set back, the window lasts that much longer.
-// If it is set back by more than a window, a new one begins.
-//
-// Callers with other limits and windows may share the bucket: each window length has a window of its own, and
-// every charge counts in all of them. A window of a new length begins with the oldest active window that
-// began within that length. The bucket keeps eight lengths. A ninth replaces the length whose caller was
-// admitted longest ago, and all are forgotten when no window is active.
+// it. So up to twice the limit passes in some span of the window's length. A refused call writes nothing.
+// Windows are rounded up to a millisecond, the resolution of retry_after, because the key's expiry is the
+// window's end. If the clock is set back, the window lasts that much longer; if it is set back by more than a
+// window, a new one begins. Another window is another count. Callers with other limits share it, and each
+// applies its own limit.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit
 //   - RLSTATE: the key holds data that is not a count, or never expires
 func (c *Client) FixedWindow(ctx context.Context, p FixedWindowParams) (FixedWindowResult, error) {
-	reply, err := c.fixedWindowArgs(p).Call(ctx)
-	if err != nil {
-		return FixedWindowResult{}, err
-	}
-	return decodeFixedWindow(reply)
+	return fcall.Call(ctx, c.fixedWindowArgs(p), readFixedWindowResult)
 }
 
 // QueueFixedWindow adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueFixedWindow(ctx context.Context, pipe redis.Pipeliner, p FixedWindowParams) PendingFixedWindow {
-	return PendingFixedWindow{c.fixedWindowArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingFixedWindow is a queued call of FixedWindow.
-type PendingFixedWindow struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingFixedWindow) Result() (FixedWindowResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return FixedWindowResult{}, err
-	}
-	return decodeFixedWindow(reply)
+func (c *Client) QueueFixedWindow(ctx context.Context, pipe redis.Pipeliner, p FixedWindowParams) fcall.PendingResult[FixedWindowResult] {
+	return fcall.Queue(ctx, pipe, c.fixedWindowArgs(p), readFixedWindowResult)
 }
 
 func (c *Client) fixedWindowArgs(p FixedWindowParams) *fcall.Args {
-	a := c.fcall.Args(fixedWindowFunction, 1, 3)
-	a.Key("subject", p.Subject, "window")
-	a.Int("limit", p.Limit, 1, 1000000000000)
-	a.Duration("window", p.Window, 1, 315360000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
-	if a.Err() == nil {
-		if fcall.Or(p.Cost, 1) > p.Limit {
-			a.Must("cost", "be at most limit: it can never be allowed")
-		}
-	}
+	a := c.fcall.Args(fixedWindowFunction, 1, 5)
+	a.KeyOf(p.Subject, fcall.Suffix("fixed_window", p.Window), p.Name)
+	a.Int(p.Limit)
+	a.Duration(p.Window)
+	a.OptText(p.Name)
+	a.OptIntPtr(p.Cost)
+	a.OptBool(p.AtMost)
 	return a
-}
-
-func decodeFixedWindow(reply *fcall.Reply) (FixedWindowResult, error) {
-	var r FixedWindowResult
-	r.Allowed = reply.Bool("allowed")
-	r.Remaining = reply.Count("remaining")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return FixedWindowResult{}, err
-	}
-	return r, nil
 }

@@ -11,115 +11,87 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var gcraFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "gcra",
-	ServerName: "ratelimit_v1_gcra",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  2,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
-}
+var gcraFunction = &fcall.Function{Library: Library, Name: "gcra", ServerName: "ratelimit_v1_gcra", Omissible: 4}
 
 // GCRAParams are the arguments of GCRA.
 //
-// Besides the bounds of each:
-//   - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-//   - cost must be at most burst: it can never be allowed.
-//   - cost must be at most limit unless burst: it can never be allowed.
+// Besides the bounds of each, by their names on the server:
+//   - burst == nil or burst * period_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+//   - cost <= (burst or limit) or at_most: it can never be allowed.
 type GCRAParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limit: tokens gained per period. From 1 to 10^12.
 	Limit int64
-	// Period: time in which limit tokens are gained. From 1µs to 3650 days, rounded up to a microsecond.
+	// Period: time in which limit tokens are gained. From 1ms to 3650 days.
 	Period time.Duration
 	// Burst: most tokens the bucket holds; limit when omitted. From 1 to 10^12. The zero value omits it.
 	Burst int64
-	// Cost: tokens to take; 0 takes nothing. From 0 to 10^12. Nil defaults to 1.
+	// Name: tells limits of one subject apart that have the same window. 1 to 64 bytes. The zero value omits it.
+	Name string
+	// Cost: tokens to take; 0 only looks. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
+	// AtMost sets whether to take as many tokens as there are, up to cost: for consumers that take work in
+	// batches.
+	AtMost bool
 }
 
 // GCRAResult is the result of GCRA.
 type GCRAResult struct {
-	// Allowed reports whether cost was taken.
+	// Allowed reports whether cost was taken; with at_most, whether any token was.
 	Allowed bool
 	// Remaining: whole tokens left after the call: 7 when 3 of 10 are taken.
 	Remaining int64
 	// ResetAfter: wait until the bucket is full; 0 when it is.
 	ResetAfter time.Duration
-	// RetryAfter: wait until cost would be allowed, exact to the resolution; 0 when allowed.
+	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
+	// Taken: the tokens taken: cost, or 3 when 3 were left and at_most is set; 0 when refused.
+	Taken int64
+	// At: when it was decided, for refund; the epoch unless at_most is set.
+	At time.Time
+}
+
+func readGCRAResult(reply *fcall.Reply) GCRAResult {
+	return GCRAResult{
+		Allowed:    reply.Bool("allowed"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+		Taken:      reply.Int("taken"),
+		At:         reply.Time("at"),
+	}
 }
 
 // GCRA takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
 //
-// Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a
-// cost of 0 takes nothing. The resolution of retry_after is a microsecond. Where period / limit is whole
-// milliseconds, the key's expiry holds the state and the resolution is a millisecond. If the clock is set
-// back, calls are refused that much longer. A bucket that would take more than twice its writer's burst to
-// fill was written by a wrong clock, and starts full. Calls with other limits may share the bucket: each sees
-// all tokens that were taken, and applies its own limit.
+// Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing. The
+// resolution of retry_after is a millisecond, because the key expires when the bucket is full. If the clock
+// is set back, calls are refused that much longer; if it is set back by more than a period, the bucket starts
+// full. Another period is another bucket. Callers with other limits share it: each sees the tokens that were
+// taken, and applies its own limit, until the bucket is full for the one who took last. Meanwhile it gains
+// tokens at that one's rate, so retry_after is exact only where the limits are the same.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
+//   - RLARG: cost exceeds burst, or limit and period have no short ratio
 //   - RLSTATE: the key holds data that is not a bucket, or never expires
 func (c *Client) GCRA(ctx context.Context, p GCRAParams) (GCRAResult, error) {
-	reply, err := c.gcraArgs(p).Call(ctx)
-	if err != nil {
-		return GCRAResult{}, err
-	}
-	return decodeGCRA(reply)
+	return fcall.Call(ctx, c.gcraArgs(p), readGCRAResult)
 }
 
 // QueueGCRA adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueGCRA(ctx context.Context, pipe redis.Pipeliner, p GCRAParams) PendingGCRA {
-	return PendingGCRA{c.gcraArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingGCRA is a queued call of GCRA.
-type PendingGCRA struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingGCRA) Result() (GCRAResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return GCRAResult{}, err
-	}
-	return decodeGCRA(reply)
+func (c *Client) QueueGCRA(ctx context.Context, pipe redis.Pipeliner, p GCRAParams) fcall.PendingResult[GCRAResult] {
+	return fcall.Queue(ctx, pipe, c.gcraArgs(p), readGCRAResult)
 }
 
 func (c *Client) gcraArgs(p GCRAParams) *fcall.Args {
-	a := c.fcall.Args(gcraFunction, 1, 4)
-	a.Key("subject", p.Subject, "gcra")
-	a.Int("limit", p.Limit, 1, 1000000000000)
-	a.Duration("period", p.Period, 1, 315360000000000)
-	a.OptInt("burst", p.Burst, 1, 1000000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
-	if a.Err() == nil {
-		if p.Burst != 0 && float64(p.Burst)*float64(fcall.ArgDuration(p.Period)) > float64(p.Limit)*3153600000000000 {
-			a.Must("burst * period", "be at most limit * 36500d: a bucket must fill within 100 years")
-		}
-		if p.Burst != 0 && fcall.Or(p.Cost, 1) > p.Burst {
-			a.Must("cost", "be at most burst: it can never be allowed")
-		}
-		if p.Burst == 0 && fcall.Or(p.Cost, 1) > p.Limit {
-			a.Must("cost", "be at most limit unless burst: it can never be allowed")
-		}
-	}
+	a := c.fcall.Args(gcraFunction, 1, 6)
+	a.KeyOf(p.Subject, fcall.Suffix("gcra", p.Period), p.Name)
+	a.Int(p.Limit)
+	a.Duration(p.Period)
+	a.OptInt(p.Burst)
+	a.OptText(p.Name)
+	a.OptIntPtr(p.Cost)
+	a.OptBool(p.AtMost)
 	return a
-}
-
-func decodeGCRA(reply *fcall.Reply) (GCRAResult, error) {
-	var r GCRAResult
-	r.Allowed = reply.Bool("allowed")
-	r.Remaining = reply.Count("remaining")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return GCRAResult{}, err
-	}
-	return r, nil
 }

@@ -11,137 +11,93 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var quotaFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "quota",
-	ServerName: "ratelimit_v1_quota",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
-}
+var quotaFunction = &fcall.Function{Library: Library, Name: "quota", ServerName: "ratelimit_v1_quota", Omissible: 3}
 
 // QuotaParams are the arguments of Quota.
 //
-// Besides the bounds of each:
-//   - previous must be below start.
-//   - start must be below next.
-//   - next must be below after.
-//   - after must be at most previous + 3650d.
-//   - previous must be at most now: the caller's clock is more than a period ahead of the server's.
-//   - after must be above now: the caller's clock is more than a period behind the server's.
-//   - cost must be at most limit: it can never be allowed.
+// Besides the bounds of each, by their names on the server:
+//   - cost <= limit or at_most: it can never be allowed.
+//   - previous_us < start_us and start_us < next_us and next_us < after_us: periods follow each other.
+//   - after_us <= previous_us + 315360000000000: the periods take 10 years at most.
 type QuotaParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limit: most that may be charged in a period. From 1 to 10^12.
 	Limit int64
-	// Previous: when the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
+	// Previous: when the period before the one that the client's clock is in starts. From 1970-01-01T00:00:00Z to
+	// the year 2255.
 	Previous time.Time
-	// Start: when the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
+	// Start: when the one that the client's clock is in starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Start time.Time
-	// Next: when the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
+	// Next: when the next one starts. From 1970-01-01T00:00:00Z to the year 2255.
 	Next time.Time
 	// After: when the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
 	After time.Time
-	// Cost: amount to charge; 0 charges nothing. From 0 to 10^12. Nil defaults to 1.
+	// Name: tells limits of one subject apart that have the same periods. 1 to 64 bytes. The zero value omits it.
+	Name string
+	// Cost: amount to charge; 0 only looks. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
+	// AtMost sets whether to charge as much as is left, up to cost: for consumers that take work in batches.
+	AtMost bool
 }
 
 // QuotaResult is the result of Quota.
 type QuotaResult struct {
-	// Allowed reports whether cost was charged.
+	// Allowed reports whether cost was charged; with at_most, whether anything was.
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
-	// ResetAfter: wait until the period ends; 0 when nothing is used in it.
+	// ResetAfter: wait until the period ends; 0 when nothing is used.
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the microsecond; 0 when allowed.
 	RetryAfter time.Duration
+	// Taken: the amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused.
+	Taken int64
+	// At: when it was decided, for refund.
+	At time.Time
+}
+
+func readQuotaResult(reply *fcall.Reply) QuotaResult {
+	return QuotaResult{
+		Allowed:    reply.Bool("allowed"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+		Taken:      reply.Int("taken"),
+		At:         reply.Time("at"),
+	}
 }
 
 // Quota charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
 //
-// Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar finds:
-// the one in which its clock is, the one before and the next. The server's clock decides in which of them the
-// call is. So a caller with a wrong clock neither begins a period early nor extends one, and if its clock is
-// wrong by more than a period, the call is refused with RLARG. A refused call writes nothing, and a cost of 0
-// charges nothing. If the server's clock is set back to before a period, the period before begins again, with
-// the use of the one that it was in.
-//
-// Callers with other limits and periods may share the bucket: each period counts by itself, and every charge
-// counts in all that have not ended. So no caller passes its own limit in its own period. A period that is
-// new to the bucket begins with the greatest use of those: all of it if that one began no earlier, otherwise
-// its share by time. The bucket keeps eight periods. A ninth replaces the one whose caller was admitted
-// longest ago.
+// Redis has no time zones, so the client sends the boundaries of three periods, which package calendar finds,
+// and the server's clock decides between them. So a client whose clock is less than a period wrong counts in
+// the right one. A refused call writes nothing. The resolution of retry_after is a microsecond. If the
+// server's clock is set back into the previous period, that one's count holds. Callers whose periods differ
+// have a count each. Callers with other limits share it, and each applies its own limit.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-//   - RLSTATE: the key holds data that is not the use of periods
+//   - RLARG: cost exceeds limit, or the server's clock is in none of the periods
+//   - RLSTATE: the key holds data that is not a count of periods
 func (c *Client) Quota(ctx context.Context, p QuotaParams) (QuotaResult, error) {
-	reply, err := c.quotaArgs(p).Call(ctx)
-	if err != nil {
-		return QuotaResult{}, err
-	}
-	return decodeQuota(reply)
+	return fcall.Call(ctx, c.quotaArgs(p), readQuotaResult)
 }
 
 // QueueQuota adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueQuota(ctx context.Context, pipe redis.Pipeliner, p QuotaParams) PendingQuota {
-	return PendingQuota{c.quotaArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingQuota is a queued call of Quota.
-type PendingQuota struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingQuota) Result() (QuotaResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return QuotaResult{}, err
-	}
-	return decodeQuota(reply)
+func (c *Client) QueueQuota(ctx context.Context, pipe redis.Pipeliner, p QuotaParams) fcall.PendingResult[QuotaResult] {
+	return fcall.Queue(ctx, pipe, c.quotaArgs(p), readQuotaResult)
 }
 
 func (c *Client) quotaArgs(p QuotaParams) *fcall.Args {
-	a := c.fcall.Args(quotaFunction, 1, 6)
-	a.Key("subject", p.Subject, "quota")
-	a.Int("limit", p.Limit, 1, 1000000000000)
-	a.Time("previous", p.Previous, 0, 9007199254740992)
-	a.Time("start", p.Start, 0, 9007199254740992)
-	a.Time("next", p.Next, 0, 9007199254740992)
-	a.Time("after", p.After, 0, 9007199254740992)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
-	if a.Err() == nil {
-		if fcall.ArgTime(p.Previous) >= fcall.ArgTime(p.Start) {
-			a.Must("previous", "be below start")
-		}
-		if fcall.ArgTime(p.Start) >= fcall.ArgTime(p.Next) {
-			a.Must("start", "be below next")
-		}
-		if fcall.ArgTime(p.Next) >= fcall.ArgTime(p.After) {
-			a.Must("next", "be below after")
-		}
-		if float64(fcall.ArgTime(p.After)) > float64(fcall.ArgTime(p.Previous))+315360000000000 {
-			a.Must("after", "be at most previous + 3650d")
-		}
-		if fcall.Or(p.Cost, 1) > p.Limit {
-			a.Must("cost", "be at most limit: it can never be allowed")
-		}
-	}
+	a := c.fcall.Args(quotaFunction, 1, 8)
+	a.KeyOf(p.Subject, "quota", p.Name)
+	a.Int(p.Limit)
+	a.Time(p.Previous)
+	a.Time(p.Start)
+	a.Time(p.Next)
+	a.Time(p.After)
+	a.OptText(p.Name)
+	a.OptIntPtr(p.Cost)
+	a.OptBool(p.AtMost)
 	return a
-}
-
-func decodeQuota(reply *fcall.Reply) (QuotaResult, error) {
-	var r QuotaResult
-	r.Allowed = reply.Bool("allowed")
-	r.Remaining = reply.Count("remaining")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return QuotaResult{}, err
-	}
-	return r, nil
 }

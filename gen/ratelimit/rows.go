@@ -3,7 +3,6 @@
 package ratelimit
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -11,31 +10,29 @@ import (
 
 // Limit is one row of the groups that take their rows from lib/limit.lua.
 //
-// Besides the bounds of each:
-//   - burst must be omitted unless kind is gcra.
-//   - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
-//   - limit must be at most 1000000 if kind is sliding_log: it stores every request.
-//   - limit must be at most 1000000 if kind is concurrency: it stores every holder.
-//   - cost must be at most 1 if kind is sliding_log: it counts requests.
-//   - window must be at most 90d if kind is sliding_counter.
-//   - window must be at least 1ms if kind is concurrency: it is the lease.
-//   - window must be at most 1d if kind is concurrency: it is the lease.
-//   - previous, start and after must be given if kind is quota.
-//   - previous, start and after must be omitted unless kind is quota.
-//   - previous must be below start.
-//   - start + window must be below after.
-//   - after must be at most previous + 3650d.
+// Besides the bounds of each, by their names on the server:
+//   - (kind == 'quota') == (window_us == nil): all but a quota have a window.
+//   - burst == nil or kind == 'gcra': only a gcra has a burst.
+//   - burst == nil or burst * window_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+//   - limit <= 1000000 or kind ~= 'sliding_log' and kind ~= 'concurrency': it stores every request.
+//   - cost <= 1 or kind ~= 'sliding_log': it counts requests.
+//   - kind ~= 'concurrency' or window_us <= 86400000000: it is the lease, 1d at most.
+//   - kind == 'quota' or not (previous_us or start_us or next_us or after_us): only a quota has periods.
+//   - kind ~= 'quota' or previous_us and start_us and next_us and after_us: a quota has periods.
+//   - kind ~= 'quota' or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+//     each other.
+//   - kind ~= 'quota' or after_us <= previous_us + 315360000000000: a quota's periods take 10 years at most.
 type Limit struct {
-	// Name: the limit's name: minute. 1 to 64 bytes.
-	Name string
 	// Kind: how it counts, like the function of that name; a concurrency like concurrency.acquire.
 	Kind LimitKind
 	// Limit: most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12.
 	Limit int64
-	// Window: length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
-	// from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days, rounded up
-	// to a microsecond.
+	// Window: length of the window; for a gcra, its period; for a concurrency, the lease, 1ms to 1d. All but a
+	// quota have one. From 1ms to 3650 days. The zero value omits it.
 	Window time.Duration
+	// Name: tells limits of one subject apart that have the same kind and window: login. 1 to 64 bytes. The zero
+	// value omits it.
+	Name string
 	// Burst: most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. The zero value omits
 	// it.
 	Burst int64
@@ -52,93 +49,48 @@ type Limit struct {
 	Previous time.Time
 	// Start: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	Start time.Time
+	// Next: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	Next time.Time
 	// After: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
 	After time.Time
+	// Of is the subject of the row's keys. Defaults to the call's subject.
+	Of fcall.Subject
 }
 
-// LimitPack holds encoded rows for any number of calls; PackLimit creates it. It is immutable and safe for
-// concurrent use. The zero value has no rows.
-type LimitPack struct {
-	pack *fcall.Pack
-	rows []Limit // for the rules of calls
-}
-
-// Len returns the number of rows.
-func (p LimitPack) Len() int { return p.pack.Len() }
-
-// PackLimit encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once.
-// It returns fcall.ErrArgument if a row is out of bounds or breaks a rule.
-func PackLimit(rows ...Limit) (LimitPack, error) {
-	p := fcall.NewPacker("PackLimit", "limit", 4)
+// PackLimit encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
+func PackLimit(rows ...Limit) fcall.Rows[Limit] {
+	p := fcall.NewPacker(2)
 	for _, row := range rows {
-		a := p.Row()
-		a.Text("name", row.Name, 1, 64)
-		a.Enum("kind", string(row.Kind), "sliding_log", "sliding_counter", "fixed_window", "gcra", "quota", "concurrency")
-		a.Int("limit", row.Limit, 1, 1000000000000)
-		a.Duration("window", row.Window, 1, 315360000000000)
-		a.OptInt("burst", row.Burst, 1, 1000000000000)
-		a.OptIntPtr("cost", row.Cost, 0, 1000000000000)
-		a.OptBool("shadow", row.Shadow)
-		a.OptBool("global", row.Global)
-		a.OptTime("previous", row.Previous, 0, 9007199254740992)
-		a.OptTime("start", row.Start, 0, 9007199254740992)
-		a.OptTime("after", row.After, 0, 9007199254740992)
-		if a.Err() == nil {
-			if row.Kind != "gcra" && row.Burst != 0 {
-				a.Must("burst", "be omitted unless kind is gcra")
-			}
-			if row.Burst != 0 && float64(row.Burst)*float64(fcall.ArgDuration(row.Window)) > float64(row.Limit)*3153600000000000 {
-				a.Must("burst * window", "be at most limit * 36500d: a bucket must fill within 100 years")
-			}
-			if row.Kind == "sliding_log" && row.Limit > 1000000 {
-				a.Must("limit", "be at most 1000000 if kind is sliding_log: it stores every request")
-			}
-			if row.Kind == "concurrency" && row.Limit > 1000000 {
-				a.Must("limit", "be at most 1000000 if kind is concurrency: it stores every holder")
-			}
-			if row.Kind == "sliding_log" && fcall.Or(row.Cost, 1) > 1 {
-				a.Must("cost", "be at most 1 if kind is sliding_log: it counts requests")
-			}
-			if row.Kind == "sliding_counter" && fcall.ArgDuration(row.Window) > 7776000000000 {
-				a.Must("window", "be at most 90d if kind is sliding_counter")
-			}
-			if row.Kind == "concurrency" && 1000 > fcall.ArgDuration(row.Window) {
-				a.Must("window", "be at least 1ms if kind is concurrency: it is the lease")
-			}
-			if row.Kind == "concurrency" && fcall.ArgDuration(row.Window) > 86400000000 {
-				a.Must("window", "be at most 1d if kind is concurrency: it is the lease")
-			}
-			if row.Kind == "quota" && (row.Previous.IsZero() || row.Start.IsZero() || row.After.IsZero()) {
-				a.Must("previous, start and after", "be given if kind is quota")
-			}
-			if row.Kind != "quota" && (!row.Previous.IsZero() || !row.Start.IsZero() || !row.After.IsZero()) {
-				a.Must("previous, start and after", "be omitted unless kind is quota")
-			}
-			if !row.Previous.IsZero() && !row.Start.IsZero() && fcall.ArgTime(row.Previous) >= fcall.ArgTime(row.Start) {
-				a.Must("previous", "be below start")
-			}
-			if !row.Start.IsZero() && !row.After.IsZero() && float64(fcall.ArgTime(row.Start))+float64(fcall.ArgDuration(row.Window)) >= float64(fcall.ArgTime(row.After)) {
-				a.Must("start + window", "be below after")
-			}
-			if !row.After.IsZero() && !row.Previous.IsZero() && float64(fcall.ArgTime(row.After)) > float64(fcall.ArgTime(row.Previous))+315360000000000 {
-				a.Must("after", "be at most previous + 3650d")
-			}
-		}
-		p.Key(string(row.Kind), row.Name)
-
+		p.Row(row.Of)
+		p.Text(string(row.Kind))
+		p.Int(row.Limit)
+		p.OptDuration(row.Window)
+		p.OptText(row.Name)
+		p.OptInt(row.Burst)
+		p.OptIntPtr(row.Cost)
+		p.OptBool(row.Shadow)
+		p.OptBool(row.Global)
+		p.OptTime(row.Previous)
+		p.OptTime(row.Start)
+		p.OptTime(row.Next)
+		p.OptTime(row.After)
+		p.RowKey(fcall.Suffix(string(row.Kind), row.Window), row.Name)
 	}
-	pack, err := p.Pack()
-	return LimitPack{pack, slices.Clone(rows)}, err
+	return fcall.Pack(rows, p)
 }
 
-// MustPackLimit is like PackLimit but panics if a row is out of bounds. It is for rows that are constants.
-func MustPackLimit(rows ...Limit) LimitPack {
-	pack, err := PackLimit(rows...)
-	if err != nil {
-		panic(err)
-	}
-	return pack
-}
+// LimitKind is one of the values of kind.
+type LimitKind string
+
+// The values of kind.
+const (
+	LimitKindSlidingLog     LimitKind = "sliding_log"
+	LimitKindSlidingCounter LimitKind = "sliding_counter"
+	LimitKindFixedWindow    LimitKind = "fixed_window"
+	LimitKindGCRA           LimitKind = "gcra"
+	LimitKindQuota          LimitKind = "quota"
+	LimitKindConcurrency    LimitKind = "concurrency"
+)
 
 // LimitResult is one row of the answers that lib/limit.lua declares.
 type LimitResult struct {
@@ -154,15 +106,11 @@ type LimitResult struct {
 	RetryAfter time.Duration
 }
 
-// LimitKind is one of the values of kind.
-type LimitKind string
-
-// The values of kind.
-const (
-	LimitKindSlidingLog     LimitKind = "sliding_log"
-	LimitKindSlidingCounter LimitKind = "sliding_counter"
-	LimitKindFixedWindow    LimitKind = "fixed_window"
-	LimitKindGCRA           LimitKind = "gcra"
-	LimitKindQuota          LimitKind = "quota"
-	LimitKindConcurrency    LimitKind = "concurrency"
-)
+func readLimitResult(reply *fcall.Reply) LimitResult {
+	return LimitResult{
+		Allowed:    reply.Bool("allowed"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+	}
+}

@@ -11,34 +11,30 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var slidingCounterFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "sliding_counter",
-	ServerName: "ratelimit_v1_sliding_counter",
-	Codes:      []string{"RLARG", "RLSTATE"},
-	Omissible:  1,
-	Results:    []fcall.Result{{Values: 2}, {Values: 1048576}, {}, {}},
-}
+var slidingCounterFunction = &fcall.Function{Library: Library, Name: "sliding_counter", ServerName: "ratelimit_v1_sliding_counter", Omissible: 3}
 
 // SlidingCounterParams are the arguments of SlidingCounter.
 //
-// Besides the bounds of each:
-//   - cost must be at most limit: it can never be allowed.
+// Besides the bounds of each, by their names on the server:
+//   - cost <= limit or at_most: it can never be allowed.
 type SlidingCounterParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limit: most that may be charged in a window's length, by the estimate. From 1 to 10^12.
 	Limit int64
-	// Window: length of the window. From 1µs to 90 days, rounded up to a microsecond.
+	// Window: length of the window. From 1ms to 3650 days.
 	Window time.Duration
-	// Cost: amount to charge; 0 charges nothing. From 0 to 10^12. Nil defaults to 1.
+	// Name: tells limits of one subject apart that have the same window. 1 to 64 bytes. The zero value omits it.
+	Name string
+	// Cost: amount to charge; 0 only looks. From 0 to 10^12. Nil defaults to 1.
 	Cost *int64
+	// AtMost sets whether to charge as much as is left, up to cost: for consumers that take work in batches.
+	AtMost bool
 }
 
 // SlidingCounterResult is the result of SlidingCounter.
 type SlidingCounterResult struct {
-	// Allowed reports whether cost was charged.
+	// Allowed reports whether cost was charged; with at_most, whether anything was.
 	Allowed bool
 	// Remaining: what is left after the call: 7 when 3 of 10 are used.
 	Remaining int64
@@ -46,6 +42,21 @@ type SlidingCounterResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until cost would be allowed, exact to the millisecond; 0 when allowed.
 	RetryAfter time.Duration
+	// Taken: the amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused.
+	Taken int64
+	// At: when it was decided, for refund; the epoch unless at_most is set.
+	At time.Time
+}
+
+func readSlidingCounterResult(reply *fcall.Reply) SlidingCounterResult {
+	return SlidingCounterResult{
+		Allowed:    reply.Bool("allowed"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+		Taken:      reply.Int("taken"),
+		At:         reply.Time("at"),
+	}
 }
 
 // SlidingCounter charges cost while the use of the last window's length, estimated from two counters, stays
@@ -54,66 +65,30 @@ type SlidingCounterResult struct {
 // Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over it, so
 // its error is how unevenly the calls came. If all of them came at the end of that window, up to twice the
 // limit passes in some span of the window's length. For steady traffic the estimate is off by at most one. A
-// refused call writes nothing, and a cost of 0 charges nothing. Windows are rounded up to a millisecond, the
-// resolution of retry_after, because the key's expiry is the clock.
-//
-// If the clock is set back, time stands still for the key. If the key would then last for more than three
-// windows, rounded up to a power of two milliseconds, it starts empty. Calls with other limits may share the
-// bucket, and each applies its own limit. The use of a longer window counts in full while that window lasts;
-// the use of a shorter one counts as that of the previous window.
+// refused call writes nothing. Windows are rounded up to a millisecond, the resolution of retry_after,
+// because the key's expiry is the clock. If the clock is set back, time stands still for the key; if it is
+// set back by more than a window, the key starts empty. Another window is another count. Callers with other
+// limits share it, and each applies its own limit.
 //
 // Errors, besides those that package fcall documents for every call:
 //   - RLARG: cost exceeds limit
 //   - RLSTATE: the key holds data that is not a pair of counts, or never expires
 func (c *Client) SlidingCounter(ctx context.Context, p SlidingCounterParams) (SlidingCounterResult, error) {
-	reply, err := c.slidingCounterArgs(p).Call(ctx)
-	if err != nil {
-		return SlidingCounterResult{}, err
-	}
-	return decodeSlidingCounter(reply)
+	return fcall.Call(ctx, c.slidingCounterArgs(p), readSlidingCounterResult)
 }
 
 // QueueSlidingCounter adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueSlidingCounter(ctx context.Context, pipe redis.Pipeliner, p SlidingCounterParams) PendingSlidingCounter {
-	return PendingSlidingCounter{c.slidingCounterArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingSlidingCounter is a queued call of SlidingCounter.
-type PendingSlidingCounter struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingSlidingCounter) Result() (SlidingCounterResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return SlidingCounterResult{}, err
-	}
-	return decodeSlidingCounter(reply)
+func (c *Client) QueueSlidingCounter(ctx context.Context, pipe redis.Pipeliner, p SlidingCounterParams) fcall.PendingResult[SlidingCounterResult] {
+	return fcall.Queue(ctx, pipe, c.slidingCounterArgs(p), readSlidingCounterResult)
 }
 
 func (c *Client) slidingCounterArgs(p SlidingCounterParams) *fcall.Args {
-	a := c.fcall.Args(slidingCounterFunction, 1, 3)
-	a.Key("subject", p.Subject, "counter")
-	a.Int("limit", p.Limit, 1, 1000000000000)
-	a.Duration("window", p.Window, 1, 7776000000000)
-	a.OptIntPtr("cost", p.Cost, 0, 1000000000000)
-	if a.Err() == nil {
-		if fcall.Or(p.Cost, 1) > p.Limit {
-			a.Must("cost", "be at most limit: it can never be allowed")
-		}
-	}
+	a := c.fcall.Args(slidingCounterFunction, 1, 5)
+	a.KeyOf(p.Subject, fcall.Suffix("sliding_counter", p.Window), p.Name)
+	a.Int(p.Limit)
+	a.Duration(p.Window)
+	a.OptText(p.Name)
+	a.OptIntPtr(p.Cost)
+	a.OptBool(p.AtMost)
 	return a
-}
-
-func decodeSlidingCounter(reply *fcall.Reply) (SlidingCounterResult, error) {
-	var r SlidingCounterResult
-	r.Allowed = reply.Bool("allowed")
-	r.Remaining = reply.Count("remaining")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return SlidingCounterResult{}, err
-	}
-	return r, nil
 }

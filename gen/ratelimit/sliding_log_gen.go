@@ -11,31 +11,25 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var slidingLogFunction = &fcall.Function{
-	Library:    Library,
-	Name:       "sliding_log",
-	ServerName: "ratelimit_v1_sliding_log",
-	Codes:      []string{"RLSTATE"},
-	Omissible:  3,
-	Results:    []fcall.Result{{Values: 2}, {Values: 2}, {Values: 1000002}, {}, {}, {}},
-}
+var slidingLogFunction = &fcall.Function{Library: Library, Name: "sliding_log", ServerName: "ratelimit_v1_sliding_log", Omissible: 4}
 
 // SlidingLogParams are the arguments of SlidingLog.
 type SlidingLogParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it. It
-	// must not be empty.
+	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limit: most admissions in a window. From 1 to 10^6.
 	Limit int64
-	// Window: length of the window. From 1µs to 3650 days, rounded up to a microsecond.
+	// Window: length of the window. From 1ms to 3650 days.
 	Window time.Duration
+	// Name: tells limits of one subject apart that have the same window. 1 to 64 bytes. The zero value omits it.
+	Name string
 	// Receipt: the request's own ID; without one, every call counts. 1 to 256 bytes. The zero value omits it.
 	Receipt string
-	// Dedup: how long a receipt is known; the window when omitted. From 1µs to 3650 days, rounded up to a
-	// microsecond. The zero value omits it.
+	// Dedup: how long a receipt is known; the window when omitted. From 1ms to 3650 days. The zero value omits
+	// it.
 	Dedup time.Duration
-	// Refresh sets whether a duplicate renews its receipt: then one receipt could pass forever.
-	Refresh bool
+	// Cost: 1 admits a request; 0 only looks. From 0 to 1. Nil defaults to 1.
+	Cost *int64
 }
 
 // SlidingLogResult is the result of SlidingLog.
@@ -44,8 +38,7 @@ type SlidingLogResult struct {
 	Allowed bool
 	// Duplicate reports whether its receipt was known, so that it was not counted.
 	Duplicate bool
-	// Count: admissions inside the window after the call: 3 after the third request; at most one more than the
-	// highest limit of the callers.
+	// Count: admissions inside the window after the call: 3 after the third request.
 	Count int64
 	// Remaining: admissions left in the window: 7 when 3 of 10 are used; 0 when refused.
 	Remaining int64
@@ -53,72 +46,55 @@ type SlidingLogResult struct {
 	ResetAfter time.Duration
 	// RetryAfter: wait until a request passes, exact to the microsecond; 0 when allowed.
 	RetryAfter time.Duration
+	// At: when it was decided, for refund.
+	At time.Time
+}
+
+func readSlidingLogResult(reply *fcall.Reply) SlidingLogResult {
+	return SlidingLogResult{
+		Allowed:    reply.Bool("allowed"),
+		Duplicate:  reply.Bool("duplicate"),
+		Count:      reply.Int("count"),
+		Remaining:  reply.Int("remaining"),
+		ResetAfter: reply.Duration("reset_after"),
+		RetryAfter: reply.Duration("retry_after"),
+		At:         reply.Time("at"),
+	}
 }
 
 // SlidingLog admits a request while fewer than limit were admitted in the window that ends now.
 //
-// Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A refused call
-// writes nothing.
+// Exact: no window of that length ever holds more than limit. A refused request writes nothing. If the clock
+// is set back, time stands still until it has caught up; entries that are more than a window ahead are
+// ignored. Another window is another log. Callers with other limits share it, and each applies its own limit.
 //
-// A receipt is the request's own ID. A receipt that was seen less than dedup ago is allowed and not counted
-// again, even when the window is full. So a double click or a network retry costs one.
-//
-// Callers with other limits, windows and dedups may share the bucket. Each applies its own limit to the
-// admissions of all callers since its own first admission. Of earlier admissions it counts those that the
-// other callers still need. The bucket keeps the longest window, the highest limit and the longest dedup of
-// its callers until it has been idle that long.
+// A receipt is the request's own ID. One that was counted less than dedup ago is allowed and not counted
+// again, even when the window is full. So a double click or a network retry costs one. A duplicate does not
+// renew it. Each limit has receipts of its own: to count a request of several limits once, or to refund it by
+// its receipt, call check.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLSTATE: the log holds an entry that is not a time
+//   - RLSTATE: the log holds an entry that is not a time, or the receipt's key holds none
 func (c *Client) SlidingLog(ctx context.Context, p SlidingLogParams) (SlidingLogResult, error) {
-	reply, err := c.slidingLogArgs(p).Call(ctx)
-	if err != nil {
-		return SlidingLogResult{}, err
-	}
-	return decodeSlidingLog(reply)
+	return fcall.Call(ctx, c.slidingLogArgs(p), readSlidingLogResult)
 }
 
 // QueueSlidingLog adds the call to a pipeline; its result is available after the pipeline's Exec.
-func (c *Client) QueueSlidingLog(ctx context.Context, pipe redis.Pipeliner, p SlidingLogParams) PendingSlidingLog {
-	return PendingSlidingLog{c.slidingLogArgs(p).Queue(ctx, pipe)}
-}
-
-// PendingSlidingLog is a queued call of SlidingLog.
-type PendingSlidingLog struct {
-	*fcall.Pending
-}
-
-// Result returns the result once the pipeline has been executed.
-func (p PendingSlidingLog) Result() (SlidingLogResult, error) {
-	reply, err := p.Reply()
-	if err != nil {
-		return SlidingLogResult{}, err
-	}
-	return decodeSlidingLog(reply)
+func (c *Client) QueueSlidingLog(ctx context.Context, pipe redis.Pipeliner, p SlidingLogParams) fcall.PendingResult[SlidingLogResult] {
+	return fcall.Queue(ctx, pipe, c.slidingLogArgs(p), readSlidingLogResult)
 }
 
 func (c *Client) slidingLogArgs(p SlidingLogParams) *fcall.Args {
-	a := c.fcall.Args(slidingLogFunction, 2, 5)
-	a.Key("subject", p.Subject, "log")
-	a.Key("receipts", p.Subject, "receipts")
-	a.Int("limit", p.Limit, 1, 1000000)
-	a.Duration("window", p.Window, 1, 315360000000000)
-	a.OptText("receipt", p.Receipt, 1, 256)
-	a.OptDuration("dedup", p.Dedup, 1, 315360000000000)
-	a.OptBool("refresh", p.Refresh)
-	return a
-}
-
-func decodeSlidingLog(reply *fcall.Reply) (SlidingLogResult, error) {
-	var r SlidingLogResult
-	r.Allowed = reply.Bool("allowed")
-	r.Duplicate = reply.Bool("duplicate")
-	r.Count = reply.Count("count")
-	r.Remaining = reply.Count("remaining")
-	r.ResetAfter = reply.Duration("reset_after")
-	r.RetryAfter = reply.Duration("retry_after")
-	if err := reply.Close(); err != nil {
-		return SlidingLogResult{}, err
+	a := c.fcall.Args(slidingLogFunction, 2, 6)
+	a.KeyOf(p.Subject, fcall.Suffix("sliding_log", p.Window), p.Name)
+	if p.Receipt != "" {
+		a.KeyOf(p.Subject, fcall.Suffix(fcall.Suffix("receipt", p.Window), p.Name), p.Receipt)
 	}
-	return r, nil
+	a.Int(p.Limit)
+	a.Duration(p.Window)
+	a.OptText(p.Name)
+	a.OptText(p.Receipt)
+	a.OptDuration(p.Dedup)
+	a.OptIntPtr(p.Cost)
+	return a
 }

@@ -87,7 +87,7 @@ func fill(s *ratelimitv3.RateLimitResponse_DescriptorStatus, d *guard.Decision, 
 		if l.Endpoint != "" && l.Endpoint != endpoint {
 			continue
 		}
-		if !l.Allowed && !l.Shadow {
+		if l.Refuses() {
 			s.Code = overLimit
 		}
 		of.Limits = append(of.Limits, *l)
@@ -112,6 +112,8 @@ func name(l *guard.LimitState) string {
 }
 
 func small(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+
+const day = 24 * time.Hour
 
 // unit returns the unit of a window; UNKNOWN if Envoy has none of this length.
 func unit(window time.Duration) ratelimitv3.RateLimitResponse_RateLimit_Unit {

@@ -9,7 +9,7 @@
 // together: all are charged, or none is. A descriptor that the policy does not map is OK, and not limited. If the policy has
 // unmatched: refuse, a request without a mapped descriptor is over its limit.
 //
-// A descriptor's limit replaces those limits of its endpoint that have a dynamic_max; see guard.Rate. Another limit has the same count.
+// A limit that Envoy sends with a descriptor is ignored: the policy decides.
 //
 // hits_addend of a descriptor with a unit is an amount of it: 0 checks the budgets of that unit, see guard.Request.Unreserved, and any other is
 // recorded by guard.Guard.Record, as Envoy sends it at the end of a stream.

@@ -18,8 +18,6 @@ type rules struct {
 	reader *identity.Reader
 	// byShape are the descriptors of a domain by their keys, in the order of their priority.
 	byShape map[string][]*policy.Descriptor
-	// dynamic are the limits that a descriptor may replace: the first of each endpoint.
-	dynamic map[string]*policy.Limit
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
@@ -30,15 +28,7 @@ func compile(p *policy.Policy, o *Options) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{policy: p, reader: reader, byShape: map[string][]*policy.Descriptor{}, dynamic: map[string]*policy.Limit{}}
-	for i := range p.Endpoints {
-		e := &p.Endpoints[i]
-		for j := range e.Limits {
-			if e.Limits[j].DynamicMax > 0 && r.dynamic[e.Name] == nil {
-				r.dynamic[e.Name] = &e.Limits[j]
-			}
-		}
-	}
+	r := &rules{policy: p, reader: reader, byShape: map[string][]*policy.Descriptor{}}
 	for i := range p.Descriptors {
 		d := &p.Descriptors[i]
 		var shape strings.Builder
@@ -125,22 +115,22 @@ func (c *claim) add(p *policy.Policy, rule *policy.Descriptor, d *commonv3.RateL
 }
 
 // read returns the subjects of the identities, verified and normalized like those of HTTP requests.
-func (c *claim) read(reader *identity.Reader) (subjects, also []string, err error) {
+func (c *claim) read(reader *identity.Reader) (subjects []string, err error) {
 	if len(c.names) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	found, err := reader.Read(&http.Request{RemoteAddr: c.address, Header: c.header}, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, name := range c.names {
 		subject := found.Subject(name)
 		if subject == "" {
-			return nil, nil, fmt.Errorf("identity %s has no valid value", name)
+			return nil, fmt.Errorf("identity %s has no valid value", name)
 		}
 		if !slices.Contains(subjects, subject) {
 			subjects = append(subjects, subject)
 		}
 	}
-	return subjects, found.Also, nil
+	return subjects, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
@@ -211,23 +212,6 @@ func TestShouldRateLimit_cachedRefusalsAge(t *testing.T) {
 	}
 }
 
-func TestShouldRateLimit_jittersRetryAfter(t *testing.T) {
-	f, told := serve(t, "retry_jitter: 10m"+limits), map[int]bool{}
-	for range 23 {
-		a := f.ask(t, edge(search("203.0.113.7")))
-		if a.Code != "OVER_LIMIT" {
-			continue
-		}
-		wait, err := strconv.Atoi(a.Headers["retry-after"])
-		if told[wait] = true; err != nil || wait < 3600 || wait > 4200 || a.Headers["ratelimit"] != `"hour";r=0;t=3600` {
-			t.Errorf("%v", a.Headers)
-		}
-	}
-	if len(told) < 5 {
-		t.Errorf("retry-after of 20 refusals: %v", told)
-	}
-}
-
 func TestShouldRateLimit_hits(t *testing.T) {
 	f := serve(t, limits)
 	r := edge(search("203.0.113.7"))
@@ -268,6 +252,18 @@ func TestShouldRateLimit_whatThePolicyDoesNotMap(t *testing.T) {
 	f.expect(t, &ratelimitv3.RateLimitRequest{Descriptors: []*commonv3.RateLimitDescriptor{from("203.0.113.7")}}, answer{Code: codes.InvalidArgument.String()})
 	refusing := serve(t, "unmatched: refuse\n"+limits)
 	refusing.expect(t, edge(descriptor("path", "/")), answer{Code: "OVER_LIMIT", Statuses: []string{"OK"}, Error: "not_found"})
+}
+
+// The policy decides, whatever limit Envoy sends with a descriptor.
+func TestShouldRateLimit_ignoresLimitsOfDescriptors(t *testing.T) {
+	f := serve(t, limits)
+	for i, n := range []uint32{0, 1, 1000, 1000} {
+		d := search("203.0.113.7")
+		d.Limit = &commonv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: typev3.RateLimitUnit_HOUR}
+		if a := f.ask(t, edge(d)); (a.Code == "OK") != (i < 3) {
+			t.Errorf("request %d of 3: %+v", i+1, a)
+		}
+	}
 }
 
 func TestShouldRateLimit_badInputIsNotAFreePass(t *testing.T) {
@@ -346,7 +342,7 @@ func TestShouldRateLimit_withoutRedisFollowsTheFailureMode(t *testing.T) {
 
 func TestShouldRateLimit_refusesOnUnreadableState(t *testing.T) {
 	f := serve(t, limits)
-	if err := f.redis.RPush(t.Context(), "guard:{ip=203.0.113.7}:sliding_log:login/minute", "no time").Err(); err != nil {
+	if err := f.redis.RPush(t.Context(), "guard:{ip=203.0.113.7}:sliding_log:60000000:login/minute", "no time").Err(); err != nil {
 		t.Fatal(err)
 	}
 	f.expect(t, edge(from("203.0.113.7")), answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "limiter_unreadable"})

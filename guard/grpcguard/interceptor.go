@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
@@ -32,9 +31,9 @@ type Options struct {
 	Headers Headers
 	// XHeaders adds x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset (seconds) of the tightest limit. Defaults to false.
 	XHeaders bool
-	// Estimate returns the expected cost of a call or of a stream's message. message is the request of a unary call, and nil when a stream
-	// begins. Defaults to the policy's estimate.
-	Estimate func(ctx context.Context, fullMethod string, message any) fcall.Micros
+	// Estimate returns the expected cost of a call or of a stream's message in money and in units of the endpoint's budgets. message is the request of a
+	// unary call, and nil when a stream begins. Defaults to the policy's estimates, as each of money and the units does that is omitted.
+	Estimate func(ctx context.Context, fullMethod string, message any) guard.Amounts
 	// Weight multiplies the cost of a call or of a stream's message for its limits, except that a sliding log counts each once; message is
 	// as for Estimate. Defaults to 1.
 	Weight func(ctx context.Context, fullMethod string, message any) int64
@@ -120,9 +119,9 @@ func end(ctx context.Context, d *guard.Decision, gone bool, got []codes.Code) {
 // matches.
 func (i *Interceptor) admit(ctx context.Context, method string, message any) (*guard.Decision, *identity.Found, error) {
 	methods := i.methods.Current()
-	e, others, err := methods.endpoints(method)
+	e, err := methods.endpoint(method)
 	if err != nil {
-		return nil, nil, invalid("the method of the call is too long")
+		return nil, nil, invalid(web.Unread(err, "call"))
 	}
 	if e == nil {
 		if methods.policy.Unmatched == policy.UnmatchedRefuse {
@@ -136,7 +135,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	if !i.options.Wait {
 		d := i.guard.Refused(ctx, func() guard.Request {
 			who := methods.reader.ReadAddress(asked)
-			return call.Request(methods.policy, e, others, &who)
+			return call.Request(e, &who)
 		})
 		if d != nil {
 			return nil, nil, i.refuse(ctx, d)
@@ -144,9 +143,9 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	}
 	who, err := methods.reader.Read(asked, nil)
 	if err != nil {
-		return nil, nil, invalid(unidentified)
+		return nil, nil, invalid(web.Unread(err, "call"))
 	}
-	d, err := i.decide(ctx, call.Request(methods.policy, e, others, &who))
+	d, err := i.decide(ctx, call.Request(e, &who))
 	switch {
 	case errors.Is(err, guard.ErrEndpoint) && methods != i.methods.Current():
 		return i.admit(ctx, method, message) // the policy was replaced meanwhile
@@ -160,7 +159,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 }
 
 // measure returns the estimate and weight of a call or message.
-func (i *Interceptor) measure(ctx context.Context, method string, message any) (estimate fcall.Micros, weight int64) {
+func (i *Interceptor) measure(ctx context.Context, method string, message any) (estimate guard.Amounts, weight int64) {
 	if i.options.Estimate != nil {
 		estimate = i.options.Estimate(ctx, method, message)
 	}
@@ -231,7 +230,7 @@ func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Ex
 	if methods.exempts(fullMethod) {
 		return &guard.Explanation{Exempt: true}, nil
 	}
-	endpoint, others, err := methods.endpoints(fullMethod)
+	endpoint, err := methods.endpoint(fullMethod)
 	if endpoint == nil {
 		return &guard.Explanation{}, err
 	}
@@ -239,7 +238,7 @@ func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Ex
 	if err != nil {
 		return nil, err
 	}
-	return i.guard.Explain(guard.Request{Endpoint: endpoint.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also})
+	return i.guard.Explain(guard.Request{Endpoint: endpoint.Name, Subjects: found.Subjects})
 }
 
 type contextKey struct{}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
 
@@ -80,8 +81,8 @@ func TestEstimate_ofTheMessage(t *testing.T) {
 		f := serveOn(t, rdb, `
 cost: {budgets: [{name: day, budget: "0.0001", window: 24h}]}
 endpoints: [{name: say, match: ["/chat.Chat/Say"], unbounded: true, cost: {estimate: "0.0001"}}]`, grpcguard.Options{
-			Estimate: func(ctx context.Context, method string, m any) fcall.Micros {
-				return fcall.Micros(size(ctx, method, m))
+			Estimate: func(ctx context.Context, method string, m any) guard.Amounts {
+				return guard.Amounts{Money: fcall.Micros(size(ctx, method, m))}
 			},
 		}, nil)
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-api-key", "ada")

@@ -2,11 +2,9 @@ package grpcguard
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
@@ -23,7 +21,6 @@ type methods struct {
 	policy   *policy.Policy
 	exact    map[string]*policy.Endpoint // "/pkg.Service/Method"
 	services map[string]*policy.Endpoint // "/pkg.Service/"
-	fold     bool                        // compare in lower case, except for exempt methods
 	exempt   map[string]bool             // "/pkg.Service/Method" and "/pkg.Service/*"
 	reader   *identity.Reader
 }
@@ -33,15 +30,13 @@ func (m *methods) Close() error { return m.reader.Close() }
 
 func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
 	m := &methods{
-		policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, fold: p.Paths.Case == policy.CaseFold,
-		exempt: map[string]bool{},
+		policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, exempt: map[string]bool{},
 	}
 	for _, pattern := range p.Exempt {
 		m.exempt[pattern] = true
 	}
 	for j := range p.Endpoints {
 		for _, pattern := range p.Endpoints[j].Match {
-			pattern = m.folded(pattern)
 			if service, all := strings.CutSuffix(pattern, "*"); all {
 				m.services[service] = &p.Endpoints[j]
 			} else {
@@ -76,59 +71,19 @@ func asRequest(ctx context.Context, method string) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// exempts reports whether the policy exempts a method. Proxies read one with an escape or a semicolon in several ways, so it is none of these.
+// exempts reports whether the policy exempts a method.
 func (m *methods) exempts(method string) bool {
-	return len(m.exempt) > 0 && web.IsPlain(method) && !strings.ContainsAny(method, "%;\\") &&
-		(m.exempt[method] || m.exempt[method[:strings.LastIndexByte(method, '/')+1]+"*"])
+	return len(m.exempt) > 0 && web.CheckMethod(method) == nil && (m.exempt[method] || m.exempt[method[:strings.LastIndexByte(method, '/')+1]+"*"])
 }
 
-var errLongMethod = errors.New("the method is too long to be read in all the ways in which proxies may read it")
-
-// endpoints returns the endpoint that a method matches, and the names of others that it matches if a proxy decodes or cleans it.
-func (m *methods) endpoints(method string) (first *policy.Endpoint, names []string, err error) {
-	if web.IsPlain(method) && !strings.Contains(method, "%") {
-		return m.endpoint(method), nil, nil
+// endpoint returns the endpoint of a method or of its service, or nil. A match by method wins. The error is of a method that proxies may forward
+// as another.
+func (m *methods) endpoint(method string) (*policy.Endpoint, error) {
+	if err := web.CheckMethod(method); err != nil {
+		return nil, err
 	}
-	escaped := "/" + strings.TrimLeft(method, "/") // grpc-go before 1.79.3 also serves pkg.Service/Method
-	decoded, err := url.PathUnescape(escaped)
-	if err != nil {
-		decoded = escaped
-	}
-	match := func(path string) {
-		switch e := m.endpoint(path); {
-		case e == nil || e == first || slices.Contains(names, e.Name):
-		case first == nil:
-			first = e
-		default:
-			names = append(names, e.Name)
-		}
-	}
-	variants, ok := web.Variants(escaped, decoded)
-	if !ok {
-		return nil, nil, errLongMethod
-	}
-	match(escaped)
-	for _, p := range variants {
-		match(p)
-		if path, err := url.PathUnescape(p); err == nil {
-			match(path)
-		}
-	}
-	return first, names, nil
-}
-
-// endpoint returns the endpoint of a method or of its service, or nil. A match by method wins.
-func (m *methods) endpoint(method string) *policy.Endpoint {
-	method = m.folded(method)
 	if e := m.exact[method]; e != nil {
-		return e
+		return e, nil
 	}
-	return m.services[method[:strings.LastIndexByte(method, '/')+1]]
-}
-
-func (m *methods) folded(method string) string {
-	if m.fold {
-		return web.Fold(method)
-	}
-	return method
+	return m.services[method[:strings.LastIndexByte(method, '/')+1]], nil
 }

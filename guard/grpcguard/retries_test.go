@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
 
@@ -101,9 +101,9 @@ func TestPushback_endsRetries(t *testing.T) {
 		"more than a budget": {"cost: {budgets: [{name: day, budget: 1, window: 1d}]}\nendpoints: [{name: chat, match: [/chat.Chat/Say], unbounded: true, cost: {}}]", codes.ResourceExhausted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var estimate fcall.Micros
-			f := serve(t, c.yaml, grpcguard.Options{Estimate: func(context.Context, string, any) fcall.Micros {
-				estimate += 1_000_000
+			var estimate guard.Amounts
+			f := serve(t, c.yaml, grpcguard.Options{Estimate: func(context.Context, string, any) guard.Amounts {
+				estimate.Money += 1_000_000
 				return estimate
 			}}, nil)
 			conn, asked := f.retryingClient(t, "0.001s")

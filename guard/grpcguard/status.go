@@ -89,7 +89,7 @@ func failure(err error) error {
 	case errors.Is(err, fcall.ErrArgument):
 		part := web.WrongPart(err)
 		if part == web.Client {
-			return invalid(unidentified)
+			return invalid(web.Unidentified)
 		}
 		return invalid("the " + part + " of the call is out of bounds")
 	}
@@ -102,8 +102,6 @@ const unavailableFor = time.Second
 func unmatched() error {
 	return with(codes.Unimplemented, "the method is not in the policy", &errdetails.ErrorInfo{Reason: "NOT_FOUND", Domain: domain})
 }
-
-const unidentified = "the client could not be identified"
 
 func invalid(text string) error {
 	return with(codes.InvalidArgument, text, &errdetails.ErrorInfo{Reason: "BAD_REQUEST", Domain: domain})

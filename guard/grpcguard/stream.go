@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 )
 
 // Stream is a grpc.StreamServerInterceptor.
@@ -31,7 +32,7 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	if d == nil { // only messages of the method have endpoints
 		found, err := i.methods.Current().reader.Read(asRequest(ctx, method), nil)
 		if err != nil {
-			return invalid(unidentified)
+			return invalid(web.Unread(err, "call"))
 		}
 		s.who = &found
 		return s.end(handler(srv, s))
@@ -102,8 +103,9 @@ func (g *guarded) admit(endpoint string, message any) error {
 	if refused := g.refused.Load(); refused != nil {
 		return *refused
 	}
-	r := guard.Request{Endpoint: endpoint, Subjects: g.who.Subjects, Also: g.who.Also}
-	r.Estimate, r.Weight = g.interceptor.measure(g.ctx, g.method, message)
+	r := guard.Request{Endpoint: endpoint, Subjects: g.who.Subjects}
+	estimate, weight := g.interceptor.measure(g.ctx, g.method, message)
+	r.Estimate, r.Units, r.Weight = estimate.Money, estimate.Units, weight
 	d, err := g.interceptor.decide(g.ctx, r)
 	if err != nil {
 		if errors.Is(err, guard.ErrEndpoint) {

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
@@ -66,7 +65,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 			Status: 429, Error: "cost_exceeded", Message: "The budget is exhausted. Try again in 2 days.", RetryAfter: "172800", Seconds: 172800, Context: 172800,
 			Violated: []string{"day"}, Type: quota,
 		}},
-		"too large": {policy: strings.ReplaceAll(money, "%", "0.60"), options: httpguard.Options{Estimate: func(*http.Request) fcall.Micros { return 1_000_001 }}, want: answer{
+		"too large": {policy: strings.ReplaceAll(money, "%", "0.60"), options: httpguard.Options{Estimate: func(*http.Request) guard.Amounts { return guard.Amounts{Money: 1_000_001} }}, want: answer{
 			Status: 429, Error: "cost_exceeded", Message: "The request costs more than the whole budget.", Violated: []string{"day"}, Type: quota,
 		}},
 		"attempts": {policy: abuse, before: 1, want: answer{
@@ -91,7 +90,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 			Status: 400, Error: "bad_request", Message: "The cost of the request is out of bounds.",
 		}},
 		"two keys": {policy: minute, headers: []string{"X-API-Key", "ada", "X-API-Key", "bob"}, want: answer{
-			Status: 400, Error: "bad_request", Message: "The client could not be identified.",
+			Status: 400, Error: "bad_request", Message: "The request is ambiguous: two different values verify.",
 		}},
 		"closed without Redis": {policy: "on_failure: closed\n" + minute, break_: func(t *testing.T, rdb *redis.Client) {
 			if err := rdb.Close(); err != nil {
@@ -102,7 +101,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 		}},
 		"open without Redis": {policy: "on_failure: open\n" + minute, before: 1, break_: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{Status: 200}},
 		"unreadable": {policy: minute, break_: func(t *testing.T, rdb *redis.Client) {
-			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:chat/minute", "no time").Err(); err != nil {
+			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
 				t.Error(err)
 			}
 		}, want: answer{

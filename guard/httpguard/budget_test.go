@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,52 +106,6 @@ func TestBudget_answeredClientIsCharged(t *testing.T) {
 	}
 }
 
-func TestBudget_hijackedConnectionIsCharged(t *testing.T) {
-	rdb, _ := inProcess(t)
-	s := serve(t, rdb, parse(t, tenAnswers), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		conn, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		_, _ = buffered.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
-		_, _ = buffered.Flush(), conn.Close()
-		panic(http.ErrAbortHandler)
-	})
-	s.Config.ErrorLog = quiet
-	answers := 0
-	for range 40 {
-		if response, _ := s.ask(t, "POST /", "X-API-Key", "ada"); response.StatusCode == http.StatusOK {
-			answers++
-		}
-	}
-	if answers != 10 {
-		t.Errorf("%d answers of a budget for 10", answers)
-	}
-}
-
-func TestBudget_abandonedRequestIsRefunded(t *testing.T) {
-	overBoth(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusEarlyHints) // does not begin the response
-		panic(http.ErrAbortHandler)
-	}, func(t *testing.T, server *httptest.Server) {
-		for range 20 {
-			eventually(t, "there is room for an eleventh request", func() bool {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("X-API-Key", "ada")
-				response, err := server.Client().Do(r)
-				if err == nil {
-					_ = response.Body.Close()
-				}
-				return err != nil // aborted: a refused request has a response
-			})
-		}
-	})
-}
-
 // A response tells its client of the budgets that warn, but not of that of all clients.
 func TestBudget_warns(t *testing.T) {
 	rdb, _ := inProcess(t)
@@ -165,6 +120,37 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: 0.3}}]`
 		response, _ := s.ask(t, "POST /", "X-API-Key", "ada")
 		if got := response.Header.Get("Budget-Warning"); got != want || (response.StatusCode == http.StatusOK) != (i < 3) {
 			t.Errorf("request %d: %d with %q, want %q", i+1, response.StatusCode, got, want)
+		}
+	}
+}
+
+// A handler's own estimate is of money and of units, such as the most tokens that a chat may cost.
+func TestEstimate_ofUnits(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g, err := guard.New(rdb, parse(t, `
+cost: {budgets: [{name: day, unit: tokens, budget: 100, window: 24h}]}
+endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {units: {tokens: 100}}}]`), guard.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	m, err := httpguard.New(g, httpguard.Options{Code: keys, Estimate: func(r *http.Request) guard.Amounts {
+		tokens, _ := strconv.ParseInt(r.FormValue("max_tokens"), 10, 64)
+		return guard.Amounts{Units: []guard.Amount{{Unit: "tokens", N: tokens}}}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	for _, c := range []struct {
+		tokens string
+		want   int
+	}{{"60", 200}, {"60", 429}, {"40", 200}} {
+		r := httptest.NewRequest(http.MethodPost, "/?max_tokens="+c.tokens, nil)
+		r.Header.Set("X-API-Key", "ada")
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%s tokens: %d, want %d: %s", c.tokens, w.Code, c.want, w.Body)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestCount_onlyResponsesThatCount(t *testing.T) {
 			if err := s.guard.Close(); err != nil { // waits for refunds
 				t.Fatal(err)
 			}
-			if n := taken(t, rdb, "key=ada", "login/failures", ratelimit.LimitKindSlidingLog, 5); n != 3*c.counted {
+			if n := taken(t, rdb, "key=ada", "login/failures", ratelimit.LimitKindSlidingLog, 5, 15*time.Minute); n != 3*c.counted {
 				t.Errorf("%s: three requests were charged %d", c.password, n)
 			}
 		})
@@ -175,7 +175,7 @@ func TestCount_whatTheClientGot(t *testing.T) {
 				}
 				var counted []string
 				for _, status := range []string{"200", "401", "500", "503"} {
-					if taken(t, rdb, "key=ada", "any/s"+status, ratelimit.LimitKindSlidingLog, 5) > 0 {
+					if taken(t, rdb, "key=ada", "any/s"+status, ratelimit.LimitKindSlidingLog, 5, 15*time.Minute) > 0 {
 						counted = append(counted, status)
 					}
 				}
@@ -216,7 +216,7 @@ func TestCount_halfClosedConnection(t *testing.T) {
 		if err := s.guard.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n := taken(t, rdb, "key=ada", "any/s401", ratelimit.LimitKindSlidingLog, 5); n != 1 {
+		if n := taken(t, rdb, "key=ada", "any/s401", ratelimit.LimitKindSlidingLog, 5, 15*time.Minute); n != 1 {
 			t.Errorf("%d counted", n)
 		}
 	})
@@ -231,7 +231,7 @@ func TestCount_concurrentGuesses(t *testing.T) {
 		for range 20 {
 			expect(t, "another account", map[int]int{204: 1}, s.atOnce(t, 1, func(int) []string { return []string{"X-API-Key", "bob", "X-Password", "right"} }))
 			eventually(t, "its success is refunded", func() bool {
-				return taken(t, rdb, "key=bob", "login/failures", ratelimit.LimitKindSlidingLog, 5) == 0
+				return taken(t, rdb, "key=bob", "login/failures", ratelimit.LimitKindSlidingLog, 5, 15*time.Minute) == 0
 			})
 		}
 	})

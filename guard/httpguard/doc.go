@@ -1,6 +1,5 @@
-// Package httpguard limits the requests that a net/http server receives, with [New], and those that a client sends to other people's APIs,
-// with [NewTransport]. It works with every router that takes a func(http.Handler) http.Handler, such as chi, and with gin and echo through
-// their adapters.
+// Package httpguard limits the requests that a net/http server receives. It works with every router that takes a func(http.Handler)
+// http.Handler, such as chi, and with gin and echo through their adapters.
 //
 //	g, err := guard.New(rdb, limits, guard.Options{})
 //	...

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -71,7 +70,7 @@ endpoints:
       - {name: bytes, by: ip, kind: gcra, limit: 1000, window: 1m}
 `, httpguard.Options{
 		Weight:   func(r *http.Request) int64 { return 300 },
-		Estimate: func(r *http.Request) fcall.Micros { return 250_000 },
+		Estimate: func(r *http.Request) guard.Amounts { return guard.Amounts{Money: 250_000} },
 	})
 	defer g.Close()
 	w := httptest.NewRecorder()

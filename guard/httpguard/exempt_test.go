@@ -13,7 +13,7 @@ import (
 
 // exempting decides all requests but the exempt ones, and admits none of those.
 const exempting = `
-exempt: ["GET /healthz", "/metrics", "/static/{rest...}", "/.well-known/", "PUT admin.example.com/x"]
+exempt: ["GET /healthz", "/metrics", "/static/{rest...}", "/.well-known/", "OPTIONS /v2/", "PUT admin.example.com/x"]
 unmatched: refuse
 limits: [{name: whole, by: ip, limit: 1, window: 1h}]
 abuse: {by: ip, tiers: [{threshold: 1, window: 1h, block: 1h}]}
@@ -23,7 +23,7 @@ endpoints: [{name: all, match: ["GET /", "POST /", "GET /{tenant}/settings"], li
 
 // A request is exempt only if every program behind serves it as an exempt one. Only the policy can free a request: nothing that a client writes.
 func TestExempt_noSpellingFreesARequest(t *testing.T) {
-	for prefix, fold := range map[string]bool{"": false, "paths: {case: fold}\n": true} {
+	for prefix, fold := range map[string]bool{"path_case: exact\n": false, "": true} {
 		rdb, _ := inProcess(t)
 		s := serve(t, rdb, parse(t, prefix+exempting), httpguard.Options{}, nil)
 		for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestExempt_noSpellingFreesARequest(t *testing.T) {
 			{"GET /static/app.js", true},
 			{"GET /static/img/a.png", true},
 			{"GET /static/img/", true},
-			{"GET /static//img", true}, // in each reading a path below /static/
+			{"GET /static//img", false},
 			{"GET /static/settings", true},
 			{"GET /.well-known/acme", true},
 			{"PUT http://admin.example.com/x", true},
@@ -74,7 +74,11 @@ func TestExempt_noSpellingFreesARequest(t *testing.T) {
 			{"CONNECT /static/../v1/chat", false},
 			{"PUT http://other.example.com/x", false},
 			{"PUT /x", false},
+			{"OPTIONS /v2/chat", true},
+			{"options /v2/chat", false},
+			{"OPTIONS /v2/../v1/chat", false},
 			{"OPTIONS /v1/chat", false},
+			{"GET /v2/chat", false},
 			{"GET /v1/chat", false},
 		} {
 			method, path, _ := strings.Cut(c.request, " ")
@@ -87,10 +91,26 @@ func TestExempt_noSpellingFreesARequest(t *testing.T) {
 			if passed := w.Code == http.StatusOK && w.Body.String() == "hello" || w.Code == http.StatusOK && method == http.MethodHead; passed != c.exempt {
 				t.Errorf("fold %v, %s: %d %s, want exempt %v", fold, c.request, w.Code, w.Body, c.exempt)
 			}
-			e, err := s.middleware.Explain(r)
-			if err != nil || e.Exempt != c.exempt {
-				t.Errorf("fold %v, %s is explained as %+v, %v", fold, c.request, e, err)
+			if e, _ := s.middleware.Explain(r); e.Exempt != c.exempt {
+				t.Errorf("fold %v, %s is explained as %+v", fold, c.request, e)
 			}
+		}
+	}
+}
+
+// Only a preflight is exempt by a pattern for OPTIONS: a handler may serve any other request with that method.
+func TestExempt_ofOptionsIsForPreflights(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, "exempt: [OPTIONS /]\nendpoints: [{name: all, match: [/], limits: [{name: hour, by: ip, limit: 9, window: 1h}]}]"), httpguard.Options{}, nil)
+	for headers, exempt := range map[string]bool{"": false, "Origin": false, "Access-Control-Request-Method": false, "Origin Access-Control-Request-Method": true} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/v1/chat", nil)
+		for _, name := range strings.Fields(headers) {
+			r.Header.Set(name, "x")
+		}
+		w := httptest.NewRecorder()
+		s.Config.Handler.ServeHTTP(w, r)
+		if counted := w.Header().Get("RateLimit") != ""; counted == exempt {
+			t.Errorf("with %q: %d %v", headers, w.Code, w.Header())
 		}
 	}
 }

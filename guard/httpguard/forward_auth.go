@@ -30,15 +30,12 @@ import (
 // With the query refuse=403 each refusal has status 403. Its own status and body are then in the headers X-Refusal-Status and
 // X-Refusal-Body. nginx needs that, because auth_request passes on no other status and no body.
 //
-// With cors in the policy, a refusal has the CORS fields for the page that sent the request. A preflight is a request like any other here, because
-// a proxy would pass a good answer on to the service: answer preflights in the proxy, before it asks.
-//
 // It reads no body. A request that announces one is answered at once, and its connection is closed.
 //
 // The response to the request is not known here. A limit that counts some responses counts each request, and a budget is charged the estimate.
 // A limit of kind concurrency has no effect: the places are released before the request runs.
 func (m *Middleware) ForwardAuth() http.Handler {
-	guarded := m.matched(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	guarded := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		FromContext(r.Context()).Charge.Count(r.Context(), true)
 		w.WriteHeader(http.StatusNoContent)
 	}))
@@ -63,7 +60,6 @@ func (m *Middleware) ForwardAuth() http.Handler {
 			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The proxy does not describe the request: " + err.Error() + ".", Cause: err})
 			return
 		}
-		m.routes.Current().cors.write(w.Header(), original)
 		guarded.ServeHTTP(w, original)
 	})
 }

@@ -2,40 +2,12 @@ package httpguard_test
 
 import (
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
-
-// Six hundred clients are refused in a minute, a tenth of a second apart, and come back when they are told to. The most of them that come
-// back in one second is what the service must bear after the window's end.
-func TestRetryJitter_spreadsClientsAfterAWindow(t *testing.T) {
-	peak := func(jitter string) (most int) {
-		rdb, clock := inProcess(t)
-		s := serve(t, rdb, parse(t, jitter+`
-endpoints: [{name: chat, match: ["/"], limits: [{name: minute, by: ip, kind: fixed_window, limit: 1, window: 1m}]}]`), httpguard.Options{}, nil)
-		h, back := s.middleware.Handler(http.NotFoundHandler()), map[int]int{}
-		for tenth := range 600 {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-			checkHeaders(t, w.Header()) // Retry-After is never earlier than t
-			if wait, err := strconv.Atoi(w.Header().Get("Retry-After")); err == nil {
-				second := (tenth + 10*wait) / 10
-				back[second]++
-				most = max(most, back[second])
-			}
-			clock.Advance(100 * time.Millisecond)
-		}
-		return most
-	}
-	if without, with := peak(""), peak("retry_jitter: 20s"); without < 590 || with > 120 {
-		t.Errorf("in the busiest second come back %d clients without jitter and %d with 20s", without, with)
-	}
-}
 
 // The wait that a client is told is never shorter than the exact one, and at most twice as long, also if the refusal is cached.
 func TestRetryJitter_neverShortensAWait(t *testing.T) {

@@ -52,7 +52,7 @@ limits: [{name: hour, kind: gcra, limit: %d, window: 1h}]`
 		eventually(t, "the limit of the last policy is used up", func() bool { return s.get(t, "X-API-Key", "ada").Status == 429 })
 		close(stop)
 		load.Wait()
-		if n := taken(t, rdb, "key=ada", "hour", ratelimit.LimitKindGCRA, 59); n != 59 {
+		if n := taken(t, rdb, "key=ada", "hour", ratelimit.LimitKindGCRA, 59, time.Hour); n != 59 {
 			t.Errorf("%d of 59 are used", n)
 		}
 		if passed.Load() > 59 {
@@ -94,6 +94,7 @@ endpoints: [{name: chat, match: ["/"]}]`)
 	}
 	refuse(0, 2000)
 	before := heap()
+	const subjects = 30_000
 	refuse(2000, subjects)
 	if after := heap(); after > before+2<<20 {
 		t.Errorf("the heap has %d KiB after 2000 refused subjects, and %d KiB after %d", before>>10, after>>10, subjects)

@@ -1,13 +1,18 @@
 package httpguard
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
-	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/felixge/httpsnoop"
+
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
@@ -24,8 +29,9 @@ type Options struct {
 	Headers Headers
 	// XHeaders adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds) of the tightest limit. Defaults to false.
 	XHeaders bool
-	// Estimate returns the expected cost of a request. Defaults to the policy's estimate.
-	Estimate func(*http.Request) fcall.Micros
+	// Estimate returns the expected cost of a request in money and in units of its endpoint's budgets, such as the max_tokens of a chat. Another unit is an
+	// error. Defaults to the policy's estimates, as each of money and the units does that is omitted.
+	Estimate func(*http.Request) guard.Amounts
 	// Weight multiplies the cost of a request for its limits, except that a sliding log counts each request once. Defaults to 1.
 	Weight func(*http.Request) int64
 	// Wait delays a refused request until it may pass, as long as its context lasts; see guard.Wait. Defaults to false.
@@ -72,7 +78,6 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 type routes struct {
 	*web.Routes
 	reader *identity.Reader
-	cors   *cors
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
@@ -84,21 +89,18 @@ func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
 		return nil, err
 	}
 	reader, err := p.Reader(m.options.Code, m.options.Identity)
-	return &routes{found, reader, newCORS(p.CORS, &m.options)}, err
+	return &routes{found, reader}, err
 }
 
 // Handler guards requests that an endpoint of the policy matches. Exempt ones pass, and so do others unless the policy has unmatched: refuse.
-func (m *Middleware) Handler(next http.Handler) http.Handler { return m.crossOrigin(m.matched(next)) }
-
-// matched is Handler without CORS.
-func (m *Middleware) matched(next http.Handler) http.Handler {
+func (m *Middleware) Handler(next http.Handler) http.Handler {
 	var guarded http.HandlerFunc
 	guarded = func(w http.ResponseWriter, r *http.Request) {
 		routes := m.routes.Current()
 		found, err := routes.Match(r)
 		switch {
 		case err != nil:
-			m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: "The path of the request is too long.", Cause: err})
+			m.refuse(w, r, badRequest(err))
 		case found.Exempt:
 			next.ServeHTTP(w, r)
 		case found.Endpoint != nil:
@@ -125,7 +127,7 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 		}
 		m.serve(w, r, next, routes, routes.For(e, r), guarded)
 	}
-	return m.crossOrigin(guarded)
+	return guarded
 }
 
 // serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
@@ -140,7 +142,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	if !m.options.Wait {
 		d := m.guard.Refused(r.Context(), func() guard.Request {
 			who := routes.reader.ReadAddress(r)
-			return call.Request(routes.Policy, found.Endpoint, found.Others, &who)
+			return call.Request(found.Endpoint, &who)
 		})
 		if d != nil {
 			m.writeFields(w.Header(), d)
@@ -150,10 +152,10 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	who, err := routes.Identify(routes.reader, r, found)
 	if err != nil {
-		m.refuse(w, r, &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: unidentified, Cause: err})
+		m.refuse(w, r, badRequest(err))
 		return
 	}
-	d, err := m.decide(r.Context(), call.Request(routes.Policy, found.Endpoint, found.Others, &who))
+	d, err := m.decide(r.Context(), call.Request(found.Endpoint, &who))
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
@@ -204,9 +206,6 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
 	routes := m.routes.Current()
-	if routes.cors.isPreflight(r) {
-		return &guard.Explanation{Preflight: true}, nil
-	}
 	matched, err := routes.Match(r)
 	if matched.Exempt || matched.Endpoint == nil {
 		return &guard.Explanation{Exempt: matched.Exempt}, err
@@ -215,7 +214,7 @@ func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.guard.Explain(guard.Request{Endpoint: matched.Endpoint.Name, OtherEndpoints: matched.Others, Subjects: found.Subjects, Also: found.Also})
+	return m.guard.Explain(guard.Request{Endpoint: matched.Endpoint.Name, Subjects: found.Subjects})
 }
 
 type contextKey struct{}
@@ -227,4 +226,67 @@ func FromContext(ctx context.Context) *guard.Decision {
 		return d
 	}
 	return &guard.Decision{Allowed: true}
+}
+
+// answered holds the status of the response; 0 until it begins. A response begins with a status that is not informational, a byte of the
+// body, a flush or a hijack.
+type answered struct{ status atomic.Int32 }
+
+func (a *answered) began() bool { return a.status.Load() != 0 }
+
+// is stores the status, once.
+func (a *answered) is(status int) { a.status.CompareAndSwap(0, int32(status)) }
+
+// received returns the status that the client got of a handler that returned or panicked, or those that it may have got. Outer handlers
+// decide it: one that recovers from a panic answers 500, and one whose time is up 503, as http.TimeoutHandler does, or 504.
+func (a *answered) received(ctx context.Context, outer http.ResponseWriter, returned bool) []int {
+	tooLate := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	switch {
+	case a.began() && tooLate:
+		if _, err := outer.Write(nil); errors.Is(err, http.ErrHandlerTimeout) {
+			return []int{http.StatusServiceUnavailable} // http.TimeoutHandler drops what the handler wrote
+		}
+	case a.began():
+	case !returned:
+		return []int{http.StatusInternalServerError}
+	case tooLate:
+		return []int{http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	default:
+		return []int{http.StatusOK} // net/http writes it
+	}
+	return []int{int(a.status.Load())}
+}
+
+// observe wraps w, keeps its optional interfaces, and returns the status of what is written to it.
+func observe(w http.ResponseWriter) (http.ResponseWriter, *answered) {
+	a := new(answered)
+	ok := func() { a.is(http.StatusOK) }
+	return httpsnoop.Wrap(w, httpsnoop.Hooks{
+		WriteHeader: func(next httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
+			return func(code int) {
+				if code >= 200 || code == http.StatusSwitchingProtocols {
+					a.is(code)
+				}
+				next(code)
+			}
+		},
+		Write: func(next httpsnoop.WriteFunc) httpsnoop.WriteFunc {
+			return func(b []byte) (int, error) { ok(); return next(b) }
+		},
+		WriteString: func(next httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc {
+			return func(s string) (int, error) { ok(); return next(s) }
+		},
+		ReadFrom: func(next httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
+			return func(src io.Reader) (int64, error) { ok(); return next(src) }
+		},
+		Flush: func(next httpsnoop.FlushFunc) httpsnoop.FlushFunc {
+			return func() { ok(); next() }
+		},
+		FlushError: func(next httpsnoop.FlushErrorFunc) httpsnoop.FlushErrorFunc {
+			return func() error { ok(); return next() }
+		},
+		Hijack: func(next httpsnoop.HijackFunc) httpsnoop.HijackFunc {
+			return func() (net.Conn, *bufio.ReadWriter, error) { a.is(http.StatusSwitchingProtocols); return next() }
+		},
+	}), a
 }

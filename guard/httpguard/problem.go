@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -53,7 +54,7 @@ func problemFor(d *guard.Decision, wait time.Duration) *Problem {
 		return p
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; !l.Allowed && !l.Shadow && !l.Global {
+		if l := &d.Limits[i]; l.Refuses() && !l.Global {
 			p.Violated = append(p.Violated, l.Name)
 		}
 	}
@@ -77,7 +78,7 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
 		p.Error, p.Message = "limiter_unreadable", "The rate limiter returned unreadable data."
 	case errors.Is(err, fcall.ErrArgument):
-		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", unidentified
+		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", sentence(web.Unidentified)
 		if part := web.WrongPart(err); part != web.Client {
 			p.Message = "The " + part + " of the request is out of bounds."
 		}
@@ -85,7 +86,13 @@ func ProblemOf(err error) *Problem {
 	return p
 }
 
-const unidentified = "The client could not be identified."
+// badRequest returns the problem of a request whose endpoint or client guard cannot tell.
+func badRequest(err error) *Problem {
+	return &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: sentence(web.Unread(err, "request")), Cause: err}
+}
+
+// sentence makes a sentence of a text.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if r.Context().Value(onlyForbidden{}) != nil {

@@ -53,14 +53,14 @@ func expect(t *testing.T, what string, want, got map[int]int) {
 }
 
 // taken returns the used part of a limit.
-func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, kind ratelimit.LimitKind, limit int64) int64 {
+func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, kind ratelimit.LimitKind, limit int64, window time.Duration) int64 {
 	t.Helper()
 	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "guard"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := limits.CheckPeek(t.Context(), ratelimit.CheckPeekParams{
-		Subject: subject, Limits: ratelimit.MustPackLimit(ratelimit.Limit{Name: name, Kind: kind, Limit: limit, Window: time.Hour}),
+	peek, err := limits.Check(t.Context(), ratelimit.CheckParams{
+		Subject: subject, Look: true, Limits: ratelimit.PackLimit(ratelimit.Limit{Name: name, Kind: kind, Limit: limit, Window: window}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestServers_concurrentRequestsOfOneKey(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, nil)
 		expect(t, "with one ID", map[int]int{200: 9}, s.atOnce(t, 9, repeated(func(int) string { return "one" })))
-		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 1 {
+		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10, time.Hour); n != 1 {
 			t.Errorf("one receipt was charged %d", n)
 		}
 		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, repeated(number)))
@@ -120,7 +120,7 @@ func TestServers_retryAfterACutConnectionIsChargedOnce(t *testing.T) {
 				}
 			}
 		}
-		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10); n != 3 {
+		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10, time.Hour); n != 3 {
 			t.Errorf("three requests, each sent twice, were charged %d", n)
 		}
 	})

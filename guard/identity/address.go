@@ -46,14 +46,21 @@ func peer(r *http.Request) (addr netip.Addr, unix bool) {
 	return addr, false
 }
 
+// maxHops is how many trusted proxies a request passes at most; a longer chain is a client's own text.
+const maxHops = 32
+
 // behind walks from a trusted proxy towards the client, over all lines of the header from the last to the first.
 func (p *proxies) behind(proxy netip.Addr, lines []string) netip.Addr {
+	passed := 0
 	for i := len(lines) - 1; i >= 0; i-- {
 		hops := hops{rest: lines[i], forwarded: p.forwarded}
 		for hop, ok := hops.last(); ok; hop, ok = hops.last() {
 			addr, good := parseHop(hop)
 			unix := p.unix && hop == "unix:" // nginx's name of a peer on a Unix socket
 			if !good && !unix {
+				return proxy
+			}
+			if passed++; passed > maxHops {
 				return proxy
 			}
 			if proxy = addr; !p.trusts(addr, unix) {

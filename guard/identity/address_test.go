@@ -54,8 +54,9 @@ func TestClient_forwardedFor(t *testing.T) {
 		{"a proxy given as IPv4 inside IPv6", "172.16.0.1:1", "203.0.113.7", []string{"203.0.113.7"}},
 		{"no port of the peer", "203.0.113.7", "203.0.113.7", nil},
 		{"10,000 spoofed hops", "10.0.0.1:1", "203.0.113.7", []string{strings.Repeat("1.1.1.1,", 10_000) + "203.0.113.7"}},
-		{"10,000 proxies", "10.0.0.1:1", "203.0.113.7", []string{"203.0.113.7" + strings.Repeat(",10.0.0.2", 10_000)}},
-		{"10,000 lines", "10.0.0.1:1", "203.0.113.7", append([]string{"203.0.113.7"}, strings.Split(strings.Repeat("10.0.0.2,", 10_000), ",")...)},
+		{"31 proxies", "10.0.0.1:1", "203.0.113.7", []string{"203.0.113.7" + strings.Repeat(",10.0.0.2", 31)}},
+		{"10,000 proxies", "10.0.0.1:1", "10.0.0.2", []string{"203.0.113.7" + strings.Repeat(",10.0.0.2", 10_000)}},
+		{"10,000 lines", "10.0.0.1:1", "10.0.0.2", append([]string{"203.0.113.7"}, strings.Split(strings.Repeat("10.0.0.2,", 10_000), ",")...)},
 		{"1 MiB without a comma", "10.0.0.1:1", "10.0.0.1", []string{strings.Repeat("1", 1<<20)}},
 		{"1 MiB of commas", "10.0.0.1:1", "10.0.0.1", []string{strings.Repeat(",", 1<<20)}},
 	} {
@@ -204,7 +205,7 @@ func TestClient_embeddedIPv4(t *testing.T) {
 func want(t *testing.T, r *Reader, name, header, peer, subject string, lines []string) {
 	t.Helper()
 	got, err := r.Read(&http.Request{RemoteAddr: peer, Header: http.Header{header: lines}}, nil)
-	if err != nil || len(got.Subjects) != 1 || got.Subjects[0] != "ip="+subject || len(got.Also) > 0 {
+	if err != nil || len(got.Subjects) != 1 || got.Subjects[0] != "ip="+subject {
 		t.Errorf("%s: want ip=%s, got %+v, %v", name, subject, got, err)
 	}
 }

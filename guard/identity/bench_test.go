@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
+
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 // reads are frequent requests; allocs is the most allocations of one Read.
@@ -45,21 +47,8 @@ func reads(t testing.TB) []struct {
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
-	for _, c := range reads(b) {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.reader.Read(c.r, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestRead_allocations(t *testing.T) {
-	if raced {
+	if onpath.Raced() {
 		t.Skip("measured without the race detector only")
 	}
 	for _, c := range reads(t) {

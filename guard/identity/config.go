@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 // A Config is one named identity. It has exactly one source: Address, Header, Cookie, Query, Path, Fingerprint, JWT,
-// Certificate or Func.
+// Certificate or Func. Package policy makes it of a policy, and checks it.
 type Config struct {
 	// Name begins the identity's subjects, such as user in user=42. It has 1 to 32 of the characters a-z 0-9 _ -. Required.
 	Name string
@@ -63,142 +60,17 @@ type Verifier interface {
 	Verify(ctx context.Context, value string) (subject string, err error)
 }
 
-const (
-	maxIdentities = 16
-	maxOneOf      = 32
-	maxSourceName = 256 // bytes of the name of a header, cookie, parameter, wildcard or claim
-)
+const maxIdentities = 16
 
-var validName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
-
-// complete checks identities and returns them with defaults and canonical names.
-func complete(identities []Config) ([]Config, error) {
-	if len(identities) > maxIdentities {
-		return nil, fmt.Errorf("identity: must have at most %d identities, got %d", maxIdentities, len(identities))
-	}
-	done := slices.Clone(identities)
-	fingerprint := ""
-	for i := range done {
-		c := &done[i]
-		if !validName.MatchString(c.Name) {
-			return nil, fmt.Errorf("identity: name of identity %d must be 1 to 32 of the characters a-z 0-9 _ -, got %q", i, c.Name)
-		}
-		if slices.ContainsFunc(done[:i], func(other Config) bool { return other.Name == c.Name }) {
-			return nil, fmt.Errorf("identity %s: duplicate name", c.Name)
-		}
-		if err := c.complete(); err != nil {
-			return nil, fmt.Errorf("identity %s: %w", c.Name, err)
-		}
-		if c.Fingerprint != "" {
-			if fingerprint != "" {
-				return nil, fmt.Errorf("identity %s: must be the only fingerprint: identity %s has one, too", c.Name, fingerprint)
-			}
-			fingerprint = c.Name
-		}
-	}
-	return done, nil
-}
-
-func (c *Config) complete() error {
-	source, err := c.source()
-	if err != nil {
-		return err
-	}
-	for _, option := range []struct {
-		given         bool
-		name, sources string
-	}{
-		{c.Verify != nil, "Verify applies", "Header, Cookie, Query and Fingerprint"},
-		{c.IPv4Prefix != 0 || c.IPv6Prefix != 0, "IPv4Prefix and IPv6Prefix apply", "Address"},
-		{len(c.OneOf) > 0, "OneOf applies", "JWT"},
-		{c.Fold != FoldNone, "Fold applies", "Header, Cookie, Query, Path, JWT and Func"},
-	} {
-		if option.given && !strings.Contains(option.sources, source) {
-			return fmt.Errorf("%s only to %s", option.name, option.sources)
-		}
-	}
-	err = cmp.Or(
-		completePrefix(&c.IPv4Prefix, "IPv4Prefix", 32, 32),
-		completePrefix(&c.IPv6Prefix, "IPv6Prefix", 64, 128),
-		completeHeader(&c.Header, "Header"),
-		completeHeader(&c.Fingerprint, "Fingerprint"),
-		checkCookie(c.Cookie, "Cookie"),
-		checkPrintable(c.Query, "Query"),
-		checkPrintable(c.Path, "Path"),
-	)
-	if err != nil {
-		return err
-	}
-	if c.Verify == nil && IsCredentials(c.Header) {
-		return fmt.Errorf("header %s holds a secret: use JWT, or set Verify", c.Header)
-	}
-	switch c.Certificate {
-	case "", CertificateSHA256, CertificateCommonName, CertificateDNS, CertificateURI:
-	default:
-		return fmt.Errorf("invalid Certificate %q: use sha256, common_name, dns or uri", c.Certificate)
-	}
-	switch c.Fold {
-	case FoldNone, FoldNFC, FoldEmail, FoldCase:
-	default:
-		return fmt.Errorf("invalid Fold %q: use nfc, email or case", c.Fold)
-	}
-	if len(c.OneOf) > maxOneOf || slices.Contains(c.OneOf, "") {
-		return fmt.Errorf("OneOf must have at most %d values, and none that is empty, got %.80q", maxOneOf, c.OneOf)
-	}
-	if len(c.OneOf) > 0 && c.Fold != FoldNone {
-		return errors.New("OneOf and Fold cannot be combined: its values are exact")
-	}
+// complete returns the config with defaults and canonical names.
+func (c Config) complete() Config {
+	c.IPv4Prefix, c.IPv6Prefix = cmp.Or(c.IPv4Prefix, 32), cmp.Or(c.IPv6Prefix, 64)
+	c.Header, c.Fingerprint = http.CanonicalHeaderKey(c.Header), http.CanonicalHeaderKey(c.Fingerprint)
+	c.OneOf = slices.Clone(c.OneOf)
 	if c.JWT != nil {
-		token := *c.JWT
-		c.JWT, c.OneOf = &token, slices.Clone(c.OneOf)
-		return token.complete()
+		c.JWT = new(c.JWT.complete())
 	}
-	return nil
-}
-
-// source returns the name of the source.
-func (c *Config) source() (string, error) {
-	var sources []string
-	for _, source := range []struct {
-		name string
-		set  bool
-	}{
-		{"Address", c.Address},
-		{"Header", c.Header != ""},
-		{"Cookie", c.Cookie != ""},
-		{"Query", c.Query != ""},
-		{"Path", c.Path != ""},
-		{"Fingerprint", c.Fingerprint != ""},
-		{"JWT", c.JWT != nil},
-		{"Certificate", c.Certificate != ""},
-		{"Func", c.Func != nil},
-	} {
-		if source.set {
-			sources = append(sources, source.name)
-		}
-	}
-	switch len(sources) {
-	case 0:
-		return "", errors.New("has no source: set Address, Header, Cookie, Query, Path, Fingerprint, JWT, Certificate or Func")
-	case 1:
-		return sources[0], nil
-	}
-	return "", fmt.Errorf("must have one source, got %s", strings.Join(sources, " and "))
-}
-
-// completeHeader checks the name of a header and makes it canonical.
-func completeHeader(name *string, field string) error {
-	if *name == "" {
-		return nil
-	}
-	if len(*name) > maxSourceName || !isToken(*name) {
-		return fmt.Errorf("%s must be a header name, got %.40q", field, *name)
-	}
-	*name = http.CanonicalHeaderKey(*name)
-	if err := CheckHeader(*name); err != nil {
-		return fmt.Errorf("%s %w", field, err)
-	}
-	return nil
+	return c
 }
 
 // CheckHeader returns why a header is no source of identities.
@@ -208,28 +80,6 @@ func CheckHeader(name string) error {
 		return errors.New("must not be Host: match the host in an endpoint's pattern")
 	case "Cookie":
 		return errors.New("must not be Cookie: name the cookie as a source of its own")
-	}
-	return nil
-}
-
-func checkCookie(name, field string) error {
-	if name != "" && (len(name) > maxSourceName || !isToken(name)) {
-		return fmt.Errorf("%s must be a cookie name, got %.40q", field, name)
-	}
-	return nil
-}
-
-func checkPrintable(name, field string) error {
-	if len(name) > maxSourceName || !printable(name) {
-		return fmt.Errorf("%s must have at most %d printable bytes, got %.40q", field, maxSourceName, name)
-	}
-	return nil
-}
-
-func completePrefix(bits *int, field string, byDefault, most int) error {
-	*bits = cmp.Or(*bits, byDefault)
-	if *bits < 1 || *bits > most {
-		return fmt.Errorf("%s must be 1 to %d, got %d", field, most, *bits)
 	}
 	return nil
 }

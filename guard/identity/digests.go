@@ -58,12 +58,6 @@ func (d *Digests) Verify(_ context.Context, value string) (string, error) {
 	return name, nil
 }
 
-// claimed returns the digest: an unknown key may be another service's secret.
-func (d *Digests) claimed(value string) string {
-	digest := sha256.Sum256([]byte(value))
-	return hex.EncodeToString(digest[:16])
-}
-
 func (d *Digests) files() *reload.Files { return d.file }
 
 func (d *Digests) parse(path string, content []byte) error {

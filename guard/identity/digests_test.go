@@ -28,10 +28,10 @@ func TestDigests_verifiesListedKeys(t *testing.T) {
 		"new":                     {Subjects: []string{"key=acme"}},
 		"bare":                    {Subjects: []string{"key=" + digest("bare")[:32]}},
 		"odd":                     {Subjects: []string{"key=a%2Bb"}},
-		"out":                     {Also: []string{"key=" + digest("out")[:32]}},
-		"acme":                    {Also: []string{"key=" + digest("acme")[:32]}},
-		digest("old"):             {Also: []string{"key=" + digest(digest("old"))[:32]}},
-		strings.Repeat("k", 1000): {Also: []string{"key=" + digest(strings.Repeat("k", 1000))[:32]}},
+		"out":                     {},
+		"acme":                    {},
+		digest("old"):             {},
+		strings.Repeat("k", 1000): {},
 	} {
 		got, err := r.Read(request("X-API-Key", key), nil)
 		if diff := cmp.Diff(want, got, withoutAddr); diff != "" || err != nil {

@@ -1,4 +1,4 @@
-// Package identity identifies the client of an HTTP request or gRPC call, for package guard or on its own.
+// Package identity identifies the client of an HTTP request or gRPC call, for package guard.
 //
 //	reader, err := identity.New(identity.Options{TrustedProxies: proxies},
 //		identity.Config{Name: "ip", Address: true},
@@ -18,9 +18,9 @@
 // A verified identity is one whose value clients cannot choose: the address, a JWT, a certificate, the service's own code, or
 // a value that a [Verifier] accepts. All others are claimed.
 //
-// A duplicate or empty header never removes an identity. The first value of a claimed source counts. [Found.Also] holds the
-// other values, so that a deny rule applies to all of them. Two values of one source that both verify are [ErrAmbiguous].
-// Reader trusts X-Forwarded-For and Forwarded (RFC 7239) from trusted proxies only.
+// An empty header never removes an identity, and neither does a value that does not verify. Services differ in which of two values they read, and
+// in what a cookie behind a blank or a parameter behind a semicolon is. So two claimed values of one source, two that both verify, and an unusual
+// spelling are [ErrAmbiguous]. Reader trusts X-Forwarded-For and Forwarded (RFC 7239) from trusted proxies only.
 //
 // For gRPC, pass an HTTP request with the metadata as headers, the peer's address and the TLS state.
 package identity

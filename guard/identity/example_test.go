@@ -25,10 +25,9 @@ func ExampleReader_Read() {
 	request.RemoteAddr = "10.0.0.1:4711"
 	request.Header.Set("X-Forwarded-For", "2001:db8:1:2::7")
 	request.Header.Add("X-Device", "ab12")
-	request.Header.Add("X-Device", "cd34")
 	found, err := r.Read(request, request.PathValue)
-	fmt.Println(found.Subjects, found.Also, found.Address, err)
-	// Output: [ip=2001:db8:1:2::/64 site=2001:db8:1::/48 device=ab12 tenant=a%2Bb] [device=cd34] 2001:db8:1:2::7 <nil>
+	fmt.Println(found.Subjects, found.Address, err)
+	// Output: [ip=2001:db8:1:2::/64 site=2001:db8:1::/48 device=ab12 tenant=a%2Bb] 2001:db8:1:2::7 <nil>
 }
 
 func ExampleValue() {

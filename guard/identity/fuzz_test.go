@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,12 +64,12 @@ func FuzzRead(f *testing.F) {
 func checkFound(t *testing.T, got Found) {
 	t.Helper()
 	names := map[string]bool{}
-	for i, subject := range slices.Concat(got.Subjects, got.Also) {
+	for _, subject := range got.Subjects {
 		name, value, _ := strings.Cut(subject, "=")
-		if len(subject) > 289 || !validName.MatchString(name) || strings.Contains(value, "+") || strings.ContainsFunc(subject, unicode.IsControl) {
+		if len(subject) > 289 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || strings.Contains(value, "+") || strings.ContainsFunc(subject, unicode.IsControl) {
 			t.Errorf("got %+q", subject)
 		}
-		if i < len(got.Subjects) && names[name] {
+		if names[name] {
 			t.Errorf("%s twice: %q", name, got.Subjects)
 		}
 		names[name] = true
@@ -136,7 +135,7 @@ func FuzzClaims(f *testing.F) {
 	f.Add(strings.Repeat(`{"a":`, 200)+`"x"`+strings.Repeat("}", 200), strings.Repeat("a.", 120)+"a")
 	f.Fuzz(func(t *testing.T, payload, path string) {
 		var all claims
-		if len(path) > maxSourceName || json.Unmarshal([]byte(payload), &all) != nil {
+		if len(path) > 256 || json.Unmarshal([]byte(payload), &all) != nil {
 			return
 		}
 		raw := all.at(path)

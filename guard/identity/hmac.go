@@ -102,12 +102,6 @@ func (h *HMAC) Verify(_ context.Context, value string) (string, error) {
 	return hash, nil
 }
 
-// claimed returns the hash of a fingerprint without a valid signature.
-func (h *HMAC) claimed(value string) string {
-	hash, _, _ := strings.Cut(stableHash(value), ".")
-	return hash
-}
-
 func (h *HMAC) key(id string) (HMACKey, bool) {
 	for _, key := range *h.keys.Load() {
 		if key.ID == id {

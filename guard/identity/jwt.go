@@ -18,11 +18,6 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-const (
-	defaultLeeway = 30 * time.Second
-	maxLeeway     = 10 * time.Minute
-)
-
 // A JWT reads a claim of a signed token (RFC 7519). A request lacks the identity if its token is malformed, not signed by one
 // of the keys, expired, not yet valid, without exp, or of another issuer or audience. Two different valid tokens in one
 // request are ErrAmbiguous. Identities that differ only in Claim share one verification.
@@ -57,54 +52,28 @@ type JWT struct {
 	Leeway time.Duration `yaml:"leeway" policy:"1ms..10m"`
 }
 
-// complete sets defaults and canonical names, and checks them.
-func (j *JWT) complete() error {
-	if j.Header != "" && j.Cookie != "" {
-		return errors.New("JWT: set Header or Cookie, not both")
-	}
+// complete returns the token with defaults and canonical names.
+func (j JWT) complete() JWT {
 	if j.Cookie == "" {
-		j.Header = cmp.Or(j.Header, "Authorization")
-	}
-	j.Claim, j.Leeway = cmp.Or(j.Claim, "sub"), cmp.Or(j.Leeway, defaultLeeway)
-	if err := cmp.Or(completeHeader(&j.Header, "JWT.Header"), checkCookie(j.Cookie, "JWT.Cookie")); err != nil {
-		return err
-	}
-	if j.Scheme != "" && (j.Cookie != "" || len(j.Scheme) > maxScheme || !isToken(j.Scheme)) {
-		return fmt.Errorf("JWT.Scheme must be a word before the token in a header, such as Bearer, got %.40q", j.Scheme)
+		j.Header = http.CanonicalHeaderKey(cmp.Or(j.Header, "Authorization"))
 	}
 	if j.Header == "Authorization" {
 		j.Scheme = cmp.Or(j.Scheme, "Bearer")
 	}
-	if len(j.Claim) > maxSourceName {
-		return fmt.Errorf("JWT.Claim must have at most %d bytes, got %d", maxSourceName, len(j.Claim))
-	}
-	if j.Leeway < 0 || j.Leeway > maxLeeway {
-		return fmt.Errorf("JWT.Leeway must be 0 to %v, got %v", maxLeeway, j.Leeway)
-	}
-	if j.Keys == "" {
-		return errors.New("JWT.Keys must be a file or an https URL")
-	}
-	if err := CheckKeys(j.Keys); err != nil {
-		return fmt.Errorf("JWT.Keys %w", err)
-	}
-	return nil
+	j.Claim, j.Leeway = cmp.Or(j.Claim, "sub"), cmp.Or(j.Leeway, 30*time.Second)
+	return j
 }
 
 // tokens adds the tokens of a request.
 func (j *JWT) tokens(v *values, r *http.Request) {
 	if j.addTokens(v, r); v.n > maxTokens {
-		v.over = fmt.Sprintf("more than %d different tokens", maxTokens)
+		v.ambiguous = fmt.Sprintf("more than %d different tokens", maxTokens)
 	}
 }
 
 func (j *JWT) addTokens(v *values, r *http.Request) {
 	if j.Cookie != "" {
-		var raw values
-		raw.cookie(r, j.Cookie)
-		for _, value := range raw.all[:raw.n] {
-			v.add(unescaped(unquoted(value)))
-		}
-		v.over = raw.over
+		v.cookie(r, j.Cookie)
 		return
 	}
 	for _, line := range r.Header[j.Header] {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -16,8 +16,8 @@ import (
 // ErrNone means that a request lacks the identity of a Func.
 var ErrNone = errors.New("the request has no identity")
 
-// ErrAmbiguous means that a request gives one identity in several ways: two values that both verify, or more than 8
-// different values. Respond with 400.
+// ErrAmbiguous means that services may read different values of one identity in a request: two values without proof, two that both verify, or one
+// that is spelled in an unusual way, such as a cookie behind white space. Respond with 400.
 var ErrAmbiguous = errors.New("the request is ambiguous")
 
 // Errors of Forwarded.
@@ -31,9 +31,6 @@ type Found struct {
 	// Subjects are the identities of the request, in the order of the configs: user=42, ip=203.0.113.7. A subject has at most
 	// 289 bytes.
 	Subjects []string
-	// Also are other subjects that the request claims, such as the second value of a header or an unknown key. They prove
-	// nothing: use them for deny rules only. Empty in most requests.
-	Also []string
 	// Address is the client's address, even without an identity for it. IPv4 in IPv6 is IPv4. The zero Addr means that the
 	// peer has no address, such as on a Unix socket.
 	Address netip.Addr
@@ -133,13 +130,7 @@ func (p *reading) read(s *source) error {
 			p.add(s, texts[s.claim])
 		}
 	case s.Certificate != "":
-		for i, value := range certificate(p.request.TLS, s.Certificate) {
-			if i == 0 {
-				p.add(s, value)
-			} else {
-				p.also(s, value)
-			}
-		}
+		p.add(s, certificate(p.request.TLS, s.Certificate))
 	case s.Func != nil:
 		value, err := s.Func(p.request)
 		if err != nil && !errors.Is(err, ErrNone) {
@@ -167,68 +158,46 @@ func (p *reading) readValues(s *source) error {
 	default:
 		given.header(p.request, s.Fingerprint)
 	}
-	if given.over != "" {
-		return fmt.Errorf("%w: %s", ErrAmbiguous, given.over)
-	}
-	if s.Verify != nil {
+	switch {
+	case given.ambiguous != "":
+		return fmt.Errorf("%w: %s", ErrAmbiguous, given.ambiguous)
+	case s.Verify != nil:
 		return p.verify(s, given.all[:given.n])
 	}
-	first := true
-	for _, value := range given.all[:given.n] {
-		forms := s.forms(value)
-		for _, form := range forms.all[:forms.n] {
-			if first {
-				p.add(s, s.claimed(form))
-				first = false
-			} else {
-				p.also(s, s.claimed(form))
-			}
+	claimed := ""
+	for i, value := range given.all[:given.n] {
+		if s.Fingerprint != "" {
+			value = stableHash(value)
+		}
+		switch value = s.Fold.fold(value); {
+		case i == 0:
+			claimed = value
+		case value != claimed:
+			return fmt.Errorf("%w: two different values", ErrAmbiguous)
 		}
 	}
+	p.add(s, claimed)
 	return nil
 }
 
-// verify adds the one value that verifies, and the others to Also.
+// verify adds the one value that verifies.
 func (p *reading) verify(s *source, given []string) error {
-	verified := -1
-	for i, value := range given {
-		forms, known := s.forms(value), ""
-		for _, form := range forms.all[:forms.n] {
-			subject, err := s.Verify.Verify(p.request.Context(), form)
-			if err != nil || subject == "" || subject == known {
-				continue
-			}
-			if verified >= 0 {
-				return fmt.Errorf("%w: two different values verify", ErrAmbiguous)
-			}
-			verified, known = i, subject
-			p.add(s, subject)
-			if challenge, _, ok := splitFingerprint(value); ok && s.Fingerprint != "" {
-				p.found.Challenge, p.found.Receipt = shorten(challenge, maxChallenge), shorten(value, maxReceipt)
-			}
-		}
-	}
-	for i, value := range given {
-		if i == verified {
+	verified := false
+	for _, value := range given {
+		subject, err := s.Verify.Verify(p.request.Context(), value)
+		switch {
+		case err != nil || subject == "":
 			continue
+		case verified:
+			return fmt.Errorf("%w: two different values verify", ErrAmbiguous)
 		}
-		forms := s.forms(value)
-		for _, form := range forms.all[:forms.n] {
-			p.also(s, s.claimed(form))
+		verified = true
+		p.add(s, subject)
+		if challenge, _, ok := splitFingerprint(value); ok && s.Fingerprint != "" {
+			p.found.Challenge, p.found.Receipt = shorten(challenge, maxChallenge), shorten(value, maxReceipt)
 		}
 	}
 	return nil
-}
-
-// claimed returns the text that a value without proof has in a subject.
-func (s *source) claimed(value string) string {
-	if v, ok := s.Verify.(interface{ claimed(string) string }); ok {
-		return v.claimed(value)
-	}
-	if s.Fingerprint != "" {
-		return stableHash(value)
-	}
-	return value
 }
 
 // claims returns the texts of the claims in the request's valid token, or nil without one.
@@ -244,8 +213,8 @@ func (p *reading) claims(i int) ([]string, error) {
 	v := &p.verifications[i]
 	var given values
 	v.tokens(&given, p.request)
-	if given.over != "" {
-		found.err = fmt.Errorf("%w: %s", ErrAmbiguous, given.over)
+	if given.ambiguous != "" {
+		found.err = fmt.Errorf("%w: %s", ErrAmbiguous, given.ambiguous)
 		return nil, found.err
 	}
 	for _, token := range given.all[:given.n] {
@@ -275,17 +244,6 @@ func (p *reading) end() {
 	p.n++
 }
 
-// also adds a subject to Also; finish drops those that are in Subjects, too.
-func (p *reading) also(s *source, value string) {
-	if value == "" {
-		return
-	}
-	subject := s.prefix + s.Fold.Value(value)
-	if !slices.Contains(p.found.Also, subject) {
-		p.found.Also = append(p.found.Also, subject)
-	}
-}
-
 func (p *reading) finish() Found {
 	if p.n == 0 {
 		return p.found
@@ -295,9 +253,6 @@ func (p *reading) finish() Found {
 	for i, end := range p.ends[:p.n] {
 		p.found.Subjects[i] = text[start:end]
 		start = end
-	}
-	if len(p.found.Also) > 0 {
-		p.found.Also = slices.DeleteFunc(p.found.Also, func(subject string) bool { return slices.Contains(p.found.Subjects, subject) })
 	}
 	return p.found
 }
@@ -313,29 +268,25 @@ const (
 	CertificateURI        CertificatePart = "uri"         // URIs, such as SPIFFE IDs
 )
 
-// certificate returns the values of a part of the client certificate, or nil if the server did not verify it.
-func certificate(state *tls.ConnectionState, part CertificatePart) []string {
+// certificate returns a part of the client certificate, or "" if the server did not verify it.
+func certificate(state *tls.ConnectionState, part CertificatePart) string {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
-		return nil
+		return ""
 	}
 	leaf := state.VerifiedChains[0][0]
-	var values []string
 	switch part {
 	case CertificateSHA256:
 		sum := sha256.Sum256(leaf.Raw)
-		values = append(values, hex.EncodeToString(sum[:]))
+		return hex.EncodeToString(sum[:])
 	case CertificateCommonName:
-		values = append(values, leaf.Subject.CommonName)
-	case CertificateDNS:
-		for _, name := range leaf.DNSNames {
-			values = append(values, strings.ToLower(strings.TrimSuffix(name, ".")))
-		}
+		return leaf.Subject.CommonName
 	case CertificateURI:
-		for _, uri := range leaf.URIs {
-			values = append(values, uri.String())
+		if len(leaf.URIs) > 0 {
+			return leaf.URIs[0].String()
 		}
+		return ""
 	}
-	return slices.DeleteFunc(values, func(value string) bool { return value == "" })
+	return strings.ToLower(strings.TrimSuffix(cmp.Or(leaf.DNSNames...), "."))
 }
 
 // splitFingerprint returns the parts of fp:<challenge>:<stable hash>. It reports false unless both are set and have no colon.

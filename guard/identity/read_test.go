@@ -2,6 +2,9 @@ package identity
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,95 +65,10 @@ func TestRead_values(t *testing.T) {
 	authorization := Config{Name: "key", Header: "Authorization", Verify: accepting{}}
 	cookie := Config{Name: "session", Cookie: "sid"}
 	query := Config{Name: "app", Query: "app id"}
-	many := strings.Split(strings.Repeat("X-API-Key,", 9), ",")
-	several := func(n int) *http.Request {
-		r := request()
-		for i := range n {
-			r.Header.Add(many[0], fmt.Sprint(i))
-		}
-		return r
-	}
-	for _, c := range []struct {
-		name     string
-		identity Config
-		r        *http.Request
-		want     Found
-	}{
-		{"one header", claimed, request("X-API-Key", "a"), Found{Subjects: []string{"key=a"}}},
-		{"no header", claimed, request(), Found{}},
-		{"an empty header", claimed, request("X-API-Key", ""), Found{}},
-		{"a header of spaces", claimed, request("X-API-Key", " \t "), Found{}},
-		{"once more empty, before", claimed, request("X-API-Key", "", "X-API-Key", "a"), Found{Subjects: []string{"key=a"}}},
-		{"once more empty, behind", claimed, request("X-API-Key", "a", "X-API-Key", ""), Found{Subjects: []string{"key=a"}}},
-		{"twice the same", claimed, request("X-API-Key", "a", "X-API-Key", "a"), Found{Subjects: []string{"key=a"}}},
-		{"a second value", claimed, request("X-API-Key", "a", "X-API-Key", "b"), Found{Subjects: []string{"key=a"}, Also: []string{"key=b"}}},
-		{"a comma list", claimed, request("X-API-Key", "a, b"), Found{Subjects: []string{"key=a, b"}}},
-		{"another spelling of a name", claimed, request("x-aPI-kEY", "a"), Found{Subjects: []string{"key=a"}}},
-		{"a name with an underscore", claimed, request("X_API_Key", "a"), Found{}},
-		{"8 values", claimed, several(8), Found{Subjects: []string{"key=0"}, Also: []string{"key=1", "key=2", "key=3", "key=4", "key=5", "key=6", "key=7"}}},
-
-		{"verified", verified, request("X-API-Key", "good-a"), Found{Subjects: []string{"key=a"}}},
-		{"not verified", verified, request("X-API-Key", "a"), Found{Also: []string{"key=a"}}},
-		{"an unknown value before", verified, request("X-API-Key", "x", "X-API-Key", "good-a"), Found{Subjects: []string{"key=a"}, Also: []string{"key=x"}}},
-		{"an unknown value behind", verified, request("X-API-Key", "good-a", "X-API-Key", "x"), Found{Subjects: []string{"key=a"}, Also: []string{"key=x"}}},
-		{"an unknown value like a subject", verified, request("X-API-Key", "good-a", "X-API-Key", "a"), Found{Subjects: []string{"key=a"}}},
-		{"verified twice the same", verified, request("X-API-Key", "good-a", "X-API-Key", "good-a"), Found{Subjects: []string{"key=a"}}},
-		{"a verifier that returns nothing", verified, request("X-API-Key", "good-"), Found{Also: []string{"key=good-"}}},
-
-		{"a cookie", cookie, request("Cookie", "other=1; sid=a"), Found{Subjects: []string{"session=a"}}},
-		{"two cookies", cookie, request("Cookie", "sid=a; sid=b"), Found{Subjects: []string{"session=a"}, Also: []string{"session=b"}}},
-		{"two lines of cookies", cookie, request("Cookie", "sid=", "Cookie", "sid=b"), Found{Subjects: []string{"session=b"}}},
-		{"a quoted cookie", cookie, request("Cookie", `sid="a"`), Found{Subjects: []string{"session=a"}, Also: []string{`session="a"`}}},
-		{"another cookie", cookie, request("Cookie", "SID=a"), Found{}},
-		{"empty quotes", cookie, request("Cookie", `sid=""; sid=b`), Found{Subjects: []string{"session=b"}}},
-		{"spaces around a cookie", cookie, request("Cookie", "x=1;\t sid = a ;y=2"), Found{Subjects: []string{"session=a"}}},
-		{"percent escapes", cookie, request("Cookie", "sid=%61b"), Found{Subjects: []string{"session=ab"}, Also: []string{"session=%2561b"}}},
-		{"escapes that are none", cookie, request("Cookie", "sid=100%"), Found{Subjects: []string{"session=100%25"}}},
-		{"escapes of escapes", cookie, request("Cookie", "sid=%2561"), Found{Subjects: []string{"session=%2561"}, Also: []string{"session=%252561"}}},
-		{"express-session", cookie, request("Cookie", "sid=s%3Aid.sig"), Found{Subjects: []string{"session=s:id.sig"}, Also: []string{"session=s%253Aid.sig"}}},
-		{"octal escapes", cookie, request("Cookie", `sid="\141b\""`), Found{Subjects: []string{`session=ab"`}, Also: []string{`session=\141b\"`, `session="\141b\""`}}},
-		{"octal escapes of percent escapes", cookie, request("Cookie", `sid="\04561"`), Found{
-			Subjects: []string{"session=a"}, Also: []string{"session=%2561", `session=\04561`, `session="\04561"`},
-		}},
-		{"a semicolon in quotes", cookie, request("Cookie", `x="; sid=a; y="; sid=b`), Found{Subjects: []string{"session=a"}, Also: []string{"session=b"}}},
-		{"its own semicolon in quotes", cookie, request("Cookie", `sid="a;b"`), Found{Subjects: []string{`session="a`}, Also: []string{"session=a;b", `session="a;b"`}}},
-		{"white space between cookies", cookie, request("Cookie", "x=1 sid=a"), Found{Subjects: []string{"session=a"}}},
-		{"white space behind a cookie", cookie, request("Cookie", "sid=a x=1"), Found{Subjects: []string{"session=a x=1"}, Also: []string{"session=a"}}},
-		{"a quote without an end", cookie, request("Cookie", `sid="a%62.`), Found{
-			Subjects: []string{`session="ab.`}, Also: []string{`session="a%2562.`, "session=ab"},
-		}},
-		{"a name that PHP reads", Config{Name: "session", Cookie: "s_i_d"}, request("Cookie", "sxixd=x; s.i d=a"), Found{Subjects: []string{"session=a"}}},
-		{"3000 cookies", cookie, request("Cookie", strings.Repeat("x=1;", 2999)+"sid=a"), Found{Subjects: []string{"session=a"}}},
-
-		{"a key in Authorization", authorization, request("Authorization", "good-a"), Found{Subjects: []string{"key=a"}}},
-		{"with a scheme", authorization, request("Authorization", "Bearer good-a"), Found{Subjects: []string{"key=a"}}},
-		{"with another scheme", authorization, request("Authorization", "Token good-a"), Found{Subjects: []string{"key=a"}}},
-		{"with a scheme in lower case", authorization, request("Authorization", "bearer good-a"), Found{Subjects: []string{"key=a"}}},
-		{"with two spaces", authorization, request("Authorization", "Bearer  good-a"), Found{Subjects: []string{"key=a"}}},
-		{"with a tab", authorization, request("Authorization", "Bearer\tgood-a"), Found{Subjects: []string{"key=a"}}},
-		{"with a space of Latin-1", authorization, request("Authorization", "Bearer\xa0good-a\xa0"), Found{Subjects: []string{"key=a"}}},
-		{"behind another scheme", authorization, request("Authorization", "Basic x, Bearer good-a"), Found{Subjects: []string{"key=a"}, Also: []string{"key=x", "key=Basic x"}}},
-		{"an unknown key", authorization, request("Authorization", "Bearer x"), Found{Also: []string{"key=x", "key=Bearer x"}}},
-		{"an escaped key in a cookie", Config{Name: "key", Cookie: "sid", Verify: accepting{}}, request("Cookie", `sid="\147ood%2Da"`), Found{Subjects: []string{"key=a"}}},
-
-		{"a parameter", query, withQuery("app+id=a%20b&x=1"), Found{Subjects: []string{"app=a b"}}},
-		{"an escaped name", query, withQuery("%61pp%20id=a"), Found{Subjects: []string{"app=a"}}},
-		{"two parameters", query, withQuery("app+id=a&app+id=&app+id=b"), Found{Subjects: []string{"app=a"}, Also: []string{"app=b"}}},
-		{"a semicolon before", query, withQuery("x=1;app+id=a"), Found{Subjects: []string{"app=a"}}},
-		{"a semicolon behind", query, withQuery("app+id=a;x=1"), Found{Subjects: []string{"app=a;x=1"}, Also: []string{"app=a"}}},
-		{"a broken escape", query, withQuery("app+id=%zz%61"), Found{Subjects: []string{"app=%25zza"}}},
-		{"no value", query, withQuery("app+id"), Found{}},
-		{"no URL", query, &http.Request{}, Found{}},
-		{"1 MiB of parameters", query, withQuery(strings.Repeat("a=b&", 1<<18) + "app+id=a"), Found{Subjects: []string{"app=a"}}},
-	} {
-		got, err := mustNew(t, Options{}, c.identity).Read(c.r, nil)
-		if diff := cmp.Diff(c.want, got, withoutAddr); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
-		}
-	}
-}
-
-func TestRead_rejectsAmbiguousRequests(t *testing.T) {
+	const (
+		oddCookie    = "a cookie with a quote, a backslash or white space in its value"
+		hiddenCookie = "a cookie behind white space, a comma or a quote"
+	)
 	lines := func(header, format string, n int) *http.Request {
 		r := request()
 		for i := range n {
@@ -159,54 +77,96 @@ func TestRead_rejectsAmbiguousRequests(t *testing.T) {
 		return r
 	}
 	for _, c := range []struct {
-		name, want string
-		identity   Config
-		r          *http.Request
+		name     string
+		identity Config
+		r        *http.Request
+		want     string // the subject
+		why      string // it is ambiguous
 	}{
-		{
-			"two values that verify", "identity key: the request is ambiguous: two different values verify",
-			Config{Name: "key", Header: "X-API-Key", Verify: accepting{}},
-			lines("X-API-Key", "good-%d", 2),
-		},
-		{
-			"9 headers", "identity key: the request is ambiguous: more than 8 different values",
-			Config{Name: "key", Header: "X-API-Key"},
-			lines("X-API-Key", "%d", 9),
-		},
-		{
-			"10,000 cookies", "identity key: the request is ambiguous: more than 8 different values",
-			Config{Name: "key", Cookie: "sid"},
-			lines("Cookie", "sid=%d", 2000),
-		},
-		{
-			"more cookies than net/http reads", "identity key: the request is ambiguous: more than 3000 cookies",
-			Config{Name: "key", Cookie: "sid"},
-			request("Cookie", "sid=a; "+strings.Repeat("x=1;", 3000)),
-		},
-		{
-			"more lines of cookies than net/http reads", "identity key: the request is ambiguous: more than 3000 cookies",
-			Config{Name: "key", Cookie: "sid"},
-			lines("Cookie", "x=%d", 3001),
-		},
-		{
-			"more cookies than net/http reads, and a token", "identity key: the request is ambiguous: more than 3000 cookies",
-			Config{Name: "key", JWT: &JWT{Cookie: "sid", Keys: "https://id.example/jwks.json"}},
-			request("Cookie", strings.Repeat("x=1;", 3001)),
-		},
-		{
-			"a cookie that verifies raw and decoded", "identity key: the request is ambiguous: two different values verify",
-			Config{Name: "key", Cookie: "sid", Verify: accepting{}},
-			request("Cookie", "sid=good-%61"),
-		},
-		{
-			"100,000 parameters", "identity key: the request is ambiguous: more than 8 different values",
-			Config{Name: "key", Query: "k"},
-			withQuery("k=0" + strings.Repeat("&k=1&k=2&k=3&k=4&k=5&k=6&k=7&k=8", 10_000)),
-		},
+		{"one header", claimed, request("X-API-Key", "a"), "key=a", ""},
+		{"no header", claimed, request(), "", ""},
+		{"an empty header", claimed, request("X-API-Key", ""), "", ""},
+		{"a header of spaces", claimed, request("X-API-Key", " \t "), "", ""},
+		{"once more empty, before", claimed, request("X-API-Key", "", "X-API-Key", "a"), "key=a", ""},
+		{"once more empty, behind", claimed, request("X-API-Key", "a", "X-API-Key", ""), "key=a", ""},
+		{"twice the same", claimed, request("X-API-Key", "a", "X-API-Key", "a"), "key=a", ""},
+		{"a second value", claimed, request("X-API-Key", "a", "X-API-Key", "b"), "", "two different values"},
+		{"a comma list", claimed, request("X-API-Key", "a, b"), "key=a, b", ""},
+		{"another spelling of a name", claimed, request("x-aPI-kEY", "a"), "key=a", ""},
+		{"a name with underscores", claimed, request("X_API_Key", "a"), "", `the header "X_api_key"`},
+		{"a name with an underscore", claimed, request("X-API-Key", "b", "X-API_Key", "a"), "", `the header "X-Api_key"`},
+		{"9 headers", claimed, lines("X-API-Key", "%d", 9), "", "more than 8 different values"},
+
+		{"verified", verified, request("X-API-Key", "good-a"), "key=a", ""},
+		{"not verified", verified, request("X-API-Key", "a"), "", ""},
+		{"an unknown value before", verified, request("X-API-Key", "x", "X-API-Key", "good-a"), "key=a", ""},
+		{"an unknown value behind", verified, request("X-API-Key", "good-a", "X-API-Key", "x"), "key=a", ""},
+		{"verified twice the same", verified, request("X-API-Key", "good-a", "X-API-Key", "good-a"), "key=a", ""},
+		{"two values that verify", verified, lines("X-API-Key", "good-%d", 2), "", "two different values verify"},
+		{"a verifier that returns nothing", verified, request("X-API-Key", "good-"), "", ""},
+
+		{"a cookie", cookie, request("Cookie", "other=1; sid=a"), "session=a", ""},
+		{"two cookies", cookie, request("Cookie", "sid=a; sid=b"), "", "two different values"},
+		{"two cookies of one value", cookie, request("Cookie", `sid=a; sid="%61"`), "session=a", ""},
+		{"two lines of cookies", cookie, request("Cookie", "sid=", "Cookie", "sid=b"), "session=b", ""},
+		{"a quoted cookie", cookie, request("Cookie", `sid="a"`), "session=a", ""},
+		{"another cookie", cookie, request("Cookie", "SID=a; xsid=b"), "", ""},
+		{"empty quotes", cookie, request("Cookie", `sid=""; sid=b`), "session=b", ""},
+		{"spaces around a cookie", cookie, request("Cookie", "x=1;\t sid = a ;y=2"), "session=a", ""},
+		{"percent escapes", cookie, request("Cookie", "sid=%61b"), "session=ab", ""},
+		{"escapes that are none", cookie, request("Cookie", "sid=100%"), "session=100%25", ""},
+		{"escapes of escapes", cookie, request("Cookie", "sid=%2561"), "session=%2561", ""},
+		{"express-session", cookie, request("Cookie", "sid=s%3Aid.sig"), "session=s:id.sig", ""},
+		{"octal escapes", cookie, request("Cookie", `sid="\141b\""`), "", oddCookie},
+		{"a semicolon in quotes", cookie, request("Cookie", `x="; sid=a; y="; sid=b`), "", "two different values"},
+		{"its own semicolon in quotes", cookie, request("Cookie", `sid="a;b"`), "", oddCookie},
+		{"white space between cookies", cookie, request("Cookie", "x=1 sid=a"), "", hiddenCookie},
+		{"a comma between cookies", cookie, request("Cookie", "x=1,sid=a"), "", hiddenCookie},
+		{"a quote before a cookie", cookie, request("Cookie", `x="sid=a"`), "", hiddenCookie},
+		{"white space behind a cookie", cookie, request("Cookie", "sid=a x=1"), "", oddCookie},
+		{"a quote without an end", cookie, request("Cookie", `sid="a%62.`), "", oddCookie},
+		{"a name that PHP reads", Config{Name: "session", Cookie: "s_i_d"}, request("Cookie", "sxixd=x; s.i d=a"), "", `the cookie "s.i d"`},
+		{"10,000 cookies", cookie, lines("Cookie", "sid=%d", 2000), "", "more than 8 different values"},
+		{"1 MiB of cookies", cookie, request("Cookie", strings.Repeat("x=1;", 1<<18)+"sid=a"), "session=a", ""},
+
+		{"a key in Authorization", authorization, request("Authorization", "good-a"), "key=a", ""},
+		{"with a scheme", authorization, request("Authorization", "Bearer good-a"), "key=a", ""},
+		{"with another scheme", authorization, request("Authorization", "Token good-a"), "key=a", ""},
+		{"with a scheme in lower case", authorization, request("Authorization", "bearer good-a"), "key=a", ""},
+		{"with two spaces", authorization, request("Authorization", "Bearer  good-a"), "key=a", ""},
+		{"with a tab", authorization, request("Authorization", "Bearer\tgood-a"), "key=a", ""},
+		{"with a space of Latin-1", authorization, request("Authorization", "Bearer\xa0good-a\xa0"), "key=a", ""},
+		{"behind another scheme", authorization, request("Authorization", "Basic x, Bearer good-a"), "key=a", ""},
+		{"an unknown key", authorization, request("Authorization", "Bearer x"), "", ""},
+		{"an escaped key in a cookie", Config{Name: "key", Cookie: "sid", Verify: accepting{}}, request("Cookie", `sid="%67ood%2Da"`), "key=a", ""},
+
+		{"a parameter", query, withQuery("app+id=a%20b&x=1"), "app=a b", ""},
+		{"an escaped name", query, withQuery("%61pp%20id=a"), "app=a", ""},
+		{"two parameters", query, withQuery("app+id=a&app+id=&app+id=b"), "", "two different values"},
+		{"a semicolon before", query, withQuery("x=1;app+id=a"), "", "a query with a semicolon"},
+		{"a semicolon behind", query, withQuery("app+id=a;x=1"), "", "a query with a semicolon"},
+		{"a semicolon elsewhere", query, withQuery("app+id=a&x=1;y=2"), "app=a", ""},
+		{"a broken escape", query, withQuery("app+id=%zz%61"), "", "a query parameter with a broken escape"},
+		{"a name that PHP reads", Config{Name: "app", Query: "app_id"}, withQuery("app.id=a"), "", `the query parameter "app.id"`},
+		{"no value", query, withQuery("app+id"), "", ""},
+		{"no URL", query, &http.Request{}, "", ""},
+		{"1 MiB of parameters", query, withQuery(strings.Repeat("a=b&", 1<<18) + "app+id=a"), "app=a", ""},
+		{"100,000 parameters", query, withQuery("app+id=0" + strings.Repeat("&app+id=1&app+id=2&app+id=3&app+id=4&app+id=5&app+id=6&app+id=7&app+id=8", 10_000)), "", "more than 8 different values"},
 	} {
-		got, err := mustNew(t, Options{}, Config{Name: "ip", Address: true}, c.identity).Read(c.r, nil)
-		if !errors.Is(err, ErrAmbiguous) || err.Error() != c.want || got.Subjects != nil || !got.Address.IsValid() {
-			t.Errorf("%s: got %+v, %v", c.name, got, err)
+		got, err := mustNew(t, Options{}, c.identity).Read(c.r, nil)
+		want := Found{}
+		if c.want != "" {
+			want.Subjects = []string{c.want}
+		}
+		if diff := cmp.Diff(want, got, withoutAddr); diff != "" || err != nil && !errors.Is(err, ErrAmbiguous) {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+		}
+		why := ""
+		if err != nil {
+			_, why, _ = strings.Cut(err.Error(), "the request is ambiguous: ")
+		}
+		if why != c.why {
+			t.Errorf("%s: ambiguous as %q, want %q", c.name, why, c.why)
 		}
 	}
 }
@@ -262,6 +222,105 @@ func TestRead_returnsSubjectsInConfigOrder(t *testing.T) {
 	for name, want := range map[string]string{"a": want[2], "b": want[0], "c": "", "i": "", "": ""} {
 		if got := got.Subject(name); got != want {
 			t.Errorf("Subject(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestRead_claimedFingerprints(t *testing.T) {
+	r := mustNew(t, Options{}, Config{Name: "fp", Fingerprint: "X-Fingerprint"})
+	for name, c := range map[string]struct{ value, want string }{
+		"whole":           {"fp:c1:ab12", "fp=ab12"},
+		"other challenge": {"fp:c2:ab12", "fp=ab12"},
+		"as it is":        {"ab12", "fp=ab12"},
+		"IPv6":            {"2001:db8::1:7334", "fp=2001:db8::1:7334"},
+		"its neighbor":    {"2002:db9::2:7334", "fp=2002:db9::2:7334"},
+		"four parts":      {"fp:a:b:c", "fp=fp:a:b:c"},
+		"two parts":       {"fp:a", "fp=fp:a"},
+		"no challenge":    {"fp::ab12", "fp=fp::ab12"},
+		"no hash":         {"fp:a:", "fp=fp:a:"},
+		"capitals":        {"FP:a:b", "fp=FP:a:b"},
+		"CR LF":           {"fp:c1:a\r\nb", "fp=~18745f36a05e29072709042d6062ce54"},
+		"NUL":             {"\x00", "fp=~6e340b9cffb37a989ca544e6bb780a2c"},
+		"invalid UTF-8":   {"\xff", "fp=~a8100ae6aa1940d0b663bb31cd466142"},
+		"1 MiB":           {strings.Repeat("a", 1<<20), "fp=~9bc1b2a288b26af7257a36277ae3816a"},
+	} {
+		got, err := r.Read(request("X-Fingerprint", c.value), nil) // neither Challenge nor Receipt: the client chose the value
+		if diff := cmp.Diff(Found{Subjects: []string{c.want}}, got, withoutAddr); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestRead_verifiedFingerprints(t *testing.T) {
+	h := mustHMAC(t, start, oldKey)
+	r := mustNew(t, Options{}, Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h})
+	signed, other := mustSign(t, h, "c1", "ab12"), mustSign(t, h, "c2", "ab12")
+	longest := mustSign(t, h, strings.Repeat("c", maxChallenge), strings.Repeat("h", maxHash))
+	for name, c := range map[string]struct {
+		lines []string
+		want  Found
+	}{
+		"signed":             {[]string{signed}, Found{Subjects: []string{"device=ab12"}, Challenge: "c1", Receipt: signed}},
+		"not signed":         {[]string{"fp:c1:ab12"}, Found{}},
+		"changed":            {[]string{signed + "x"}, Found{}},
+		"of no form":         {[]string{"ab12"}, Found{}},
+		"and another device": {[]string{"fp:c1:cd34", signed}, Found{Subjects: []string{"device=ab12"}, Challenge: "c1", Receipt: signed}},
+		"longest": {[]string{longest}, Found{
+			Subjects: []string{"device=" + strings.Repeat("h", maxHash)}, Challenge: strings.Repeat("c", maxChallenge), Receipt: shorten(longest, maxReceipt),
+		}},
+	} {
+		req := request()
+		req.Header["X-Fingerprint"] = c.lines
+		got, err := r.Read(req, nil)
+		if diff := cmp.Diff(c.want, got, withoutAddr); diff != "" || err != nil || len(got.Receipt) > maxReceipt {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if got, err := r.Read(request("X-Fingerprint", signed, "X-Fingerprint", other), nil); err == nil {
+		t.Errorf("two that are signed: %+v", got)
+	}
+}
+
+// Only Fingerprint sets Receipt, whatever the verifier is.
+func TestRead_signedHeaderSetsNoReceipt(t *testing.T) {
+	h := mustHMAC(t, start, oldKey)
+	r := mustNew(t, Options{}, Config{Name: "device", Header: "X-Device", Verify: h})
+	got, err := r.Read(request("X-Device", mustSign(t, h, "c1", "ab12")), nil)
+	if diff := cmp.Diff(Found{Subjects: []string{"device=ab12"}}, got, withoutAddr); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestRead_certificates(t *testing.T) {
+	uri, _ := url.Parse("spiffe://example.org/chat")
+	leaf := &x509.Certificate{
+		Raw: []byte("certificate"), Subject: pkix.Name{CommonName: "chat"},
+		DNSNames: []string{"", "Chat.Example.", "other.example"}, URIs: []*url.URL{uri},
+	}
+	verified := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}, VerifiedChains: [][]*x509.Certificate{{leaf}}}
+	bare := &x509.Certificate{Subject: pkix.Name{CommonName: "a\u202eb"}}
+	for _, c := range []struct {
+		name  string
+		state *tls.ConnectionState
+		part  CertificatePart
+		want  Found
+	}{
+		{"sha256", verified, CertificateSHA256, Found{Subjects: []string{"peer=03d66dd08835c1ca3f128cceacd1f31ac94163096b20f445ae84285bc0832d72"}}},
+		{"common name", verified, CertificateCommonName, Found{Subjects: []string{"peer=chat"}}},
+		{"DNS names", verified, CertificateDNS, Found{Subjects: []string{"peer=chat.example"}}},
+		{"URI", verified, CertificateURI, Found{Subjects: []string{"peer=spiffe://example.org/chat"}}},
+		{"no TLS", nil, CertificateURI, Found{}},
+		{"no certificate", &tls.ConnectionState{}, CertificateURI, Found{}},
+		{"one that is not verified", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}, CertificateCommonName, Found{}},
+		{"an empty chain", &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}, CertificateCommonName, Found{}},
+		{"one without names", &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{bare}}}, CertificateDNS, Found{}},
+		{"an invisible name", &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{bare}}}, CertificateCommonName, Found{Subjects: []string{"peer=" + Value("a\u202eb")}}},
+	} {
+		req := request()
+		req.TLS = c.state
+		got, err := mustNew(t, Options{}, Config{Name: "peer", Certificate: c.part}).Read(req, nil)
+		if diff := cmp.Diff(c.want, got, withoutAddr); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
 		}
 	}
 }

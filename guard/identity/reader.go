@@ -138,8 +138,8 @@ func New(o Options, identities ...Config) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	if identities, err = complete(identities); err != nil {
-		return nil, err
+	if len(identities) > maxIdentities {
+		return nil, fmt.Errorf("identity: must have at most %d identities, got %d", maxIdentities, len(identities))
 	}
 	r := &Reader{
 		proxies: proxies{trusted: o.TrustedProxies, unix: o.TrustUnix, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
@@ -147,6 +147,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 	}
 	keys := map[string]*keySource{}
 	for _, c := range identities {
+		c = c.complete()
 		s := source{Config: c, prefix: c.Name + "="}
 		if c.JWT != nil {
 			if s.verification, s.claim, err = r.verification(&c, keys); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -14,106 +15,116 @@ const maxValues = 8
 
 // values holds the different values of one source, in the order of the request, without empty ones.
 type values struct {
-	all  [maxValues]string
-	n    int
-	over string // what the request has too many of; "" if nothing
+	all       [maxValues]string
+	n         int
+	ambiguous string // why services read the values in different ways; "" if they do not
 }
 
 func (v *values) add(value string) {
-	if value == "" || v.over != "" {
-		return
-	}
 	for i := range v.n {
 		if v.all[i] == value {
 			return
 		}
 	}
-	if v.n == maxValues {
-		v.over = fmt.Sprintf("more than %d different values", maxValues)
-		return
+	switch {
+	case value == "":
+	case v.n == maxValues:
+		v.ambiguous = fmt.Sprintf("more than %d different values", maxValues)
+	default:
+		v.all[v.n] = value
+		v.n++
 	}
-	v.all[v.n] = value
-	v.n++
 }
 
-// header adds the lines of a header, whose name must be canonical.
+// header adds the lines of a header, whose name must be canonical. CGI and WSGI read - and _ in a name as the same.
 func (v *values) header(r *http.Request, name string) {
 	for _, line := range r.Header[name] {
 		if IsCredentials(name) {
-			eachCredentials(line, v.add)
+			eachCredentials(line, func(value string) {
+				_, credentials := cutScheme(value)
+				v.add(credentials)
+			})
 		} else {
 			v.add(textproto.TrimString(line))
 		}
 	}
+	if strings.IndexByte(name, '-') < 0 {
+		return
+	}
+	for other := range r.Header {
+		if len(other) == len(name) && other != name && strings.EqualFold(strings.ReplaceAll(other, "_", "-"), name) {
+			v.ambiguous = "the header " + strconv.Quote(other)
+		}
+	}
 }
 
-// query adds the values of a query parameter, without a map of all parameters. Services differ in what ; and broken escapes mean, so it adds
-// the values that each of them reads.
+// query adds the values of a query parameter, without a map of all parameters.
 func (v *values) query(r *http.Request, name string) {
 	if r.URL == nil {
 		return
 	}
-	for rest := r.URL.RawQuery; rest != "" && v.over == ""; {
+	for rest := r.URL.RawQuery; rest != ""; {
 		var pair string
 		pair, rest, _ = strings.Cut(rest, "&")
-		v.pair(pair, name)
-		for more := strings.Contains(pair, ";"); more && v.over == ""; {
-			var part string
-			part, pair, more = strings.Cut(pair, ";")
-			v.pair(part, name)
-		}
-	}
-}
-
-func (v *values) pair(pair, name string) {
-	key, value, _ := strings.Cut(pair, "=")
-	if key, err := url.QueryUnescape(key); err == nil && isNamed(key, name) {
-		v.add(unescaped(strings.ReplaceAll(value, "+", " ")))
-	}
-}
-
-// forms returns the texts that services may read from a value: the canonical one, which counts, and others.
-func (s *source) forms(value string) (f values) {
-	switch {
-	case s.Cookie != "":
-		text := unquoted(value)
-		if text == "" {
-			return f
-		}
-		f.add(unescaped(text))
-		f.add(text)
-		if value[0] == '"' && len(value) > 1 {
-			f.add(unescaped(value[1 : len(value)-1])) // npm's cookie
-		}
-	case IsCredentials(s.Header):
-		_, credentials := cutScheme(value)
-		f.add(credentials)
-	}
-	f.add(value)
-	return f
-}
-
-// maxCookies is the bound of net/http, which reads none of more.
-const maxCookies = 3000
-
-// cookie adds the values of a cookie as services read them, in their quotes and escapes.
-func (v *values) cookie(r *http.Request, name string) {
-	lines, count := r.Header["Cookie"], 0
-	for _, line := range lines {
-		if count += strings.Count(line, ";") + 1; count > maxCookies {
-			v.over = fmt.Sprintf("more than %d cookies", maxCookies)
-			return
-		}
-	}
-	for _, line := range lines {
-		for rest := line; rest != ""; {
-			var pair string
-			pair, rest, _ = strings.Cut(rest, ";")
-			if key, value, _ := strings.Cut(pair, "="); isNamed(strings.Trim(key, " \t"), name) {
-				v.add(strings.Trim(value, " \t"))
+		for i, part := range strings.Split(pair, ";") {
+			key, value, _ := strings.Cut(part, "=")
+			switch key = unescaped(strings.ReplaceAll(key, "+", " ")); {
+			case !isNamed(key, name):
+			case key != name:
+				v.ambiguous = "the query parameter " + strconv.Quote(key)
+			case i > 0 || len(part) < len(pair):
+				v.ambiguous = "a query with a semicolon"
+			default:
+				if _, err := url.QueryUnescape(value); err != nil {
+					v.ambiguous = "a query parameter with a broken escape"
+				}
+				v.add(unescaped(strings.ReplaceAll(value, "+", " ")))
 			}
 		}
-		v.pythonCookie(line, name)
+	}
+}
+
+// cookie adds the values of a cookie, without their quotes and escapes, as most services read them.
+func (v *values) cookie(r *http.Request, name string) {
+	for _, line := range r.Header["Cookie"] {
+		named := 0
+		for pair := range strings.SplitSeq(line, ";") {
+			key, value, _ := strings.Cut(pair, "=")
+			switch key = strings.Trim(key, " \t"); {
+			case !isNamed(key, name):
+				continue
+			case key != name:
+				v.ambiguous = "the cookie " + strconv.Quote(key)
+			}
+			named++
+			value = strings.Trim(value, " \t")
+			if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
+				value = value[1 : len(value)-1]
+			}
+			if strings.ContainsAny(value, " \t\"\\") {
+				v.ambiguous = "a cookie with a quote, a backslash or white space in its value"
+			}
+			v.add(unescaped(value))
+		}
+		if v.ambiguous == "" && named != mentions(line, name) {
+			v.ambiguous = "a cookie behind white space, a comma or a quote"
+		}
+	}
+}
+
+// mentions returns how often a line has a name and an equals sign, as any service may find them: some take white space or a comma for the end of
+// a cookie.
+func mentions(line, name string) (n int) {
+	for at := 0; ; at++ {
+		next := strings.Index(line[at:], name)
+		if next < 0 {
+			return n
+		}
+		at += next
+		begins := at == 0 || strings.IndexByte("; \t,\"", line[at-1]) >= 0
+		if begins && strings.HasPrefix(strings.TrimLeft(line[at+len(name):], " \t"), "=") {
+			n++
+		}
 	}
 }
 
@@ -129,74 +140,6 @@ func isNamed(key, name string) bool {
 	}
 	return true
 }
-
-// pythonCookie adds the values that Python's http.cookies reads: white space ends a cookie, and quotes may contain a semicolon.
-func (v *values) pythonCookie(line, name string) {
-	for {
-		line = strings.TrimLeft(line, " \t;")
-		end := strings.IndexAny(line, "=; \t")
-		if end < 0 {
-			return
-		}
-		key := line[:end]
-		value, ok := strings.CutPrefix(strings.TrimLeft(line[end:], " \t"), "=")
-		if line = value; !ok {
-			continue
-		}
-		line = strings.TrimLeft(line, " \t")
-		if end = quotedEnd(line); end == 0 {
-			if end = strings.IndexAny(line, "; \t"); end < 0 {
-				end = len(line)
-			}
-		}
-		if key == name {
-			v.add(line[:end])
-		}
-		line = line[end:]
-	}
-}
-
-// quotedEnd returns the length of the quoted string that a text begins with, or 0.
-func quotedEnd(text string) int {
-	if text == "" || text[0] != '"' {
-		return 0
-	}
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// unquoted returns a value without its quotes and the backslash and octal escapes in them.
-func unquoted(value string) string {
-	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
-		return value
-	}
-	value = value[1 : len(value)-1]
-	if strings.IndexByte(value, '\\') < 0 {
-		return value
-	}
-	text := make([]byte, 0, len(value))
-	for i := 0; i < len(value); i++ {
-		c := value[i]
-		if rest := value[i+1:]; c == '\\' && rest != "" {
-			if c = rest[0]; len(rest) > 2 && isOctal(c, '3') && isOctal(rest[1], '7') && isOctal(rest[2], '7') {
-				c = (c-'0')<<6 | (rest[1]-'0')<<3 | (rest[2] - '0')
-				i += 2
-			}
-			i++
-		}
-		text = append(text, c)
-	}
-	return string(text)
-}
-
-func isOctal(c, most byte) bool { return '0' <= c && c <= most }
 
 // unescaped returns a text without its percent escapes, once. An escape that is none stays.
 func unescaped(escaped string) string {

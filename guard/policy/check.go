@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // Check returns all problems of a policy as an [*Error] without file and lines, or nil. A zero value counts as omitted.
@@ -34,9 +33,6 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	}
 	if p.Abuse != nil {
 		p.Abuse.check("abuse", &found)
-	}
-	if p.CORS != nil {
-		p.CORS.check("cors", &found)
 	}
 	for i := range p.Endpoints {
 		at := fmt.Sprintf("endpoints[%d]", i)
@@ -72,18 +68,6 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 		found.add(at+".cost", "requires cost.budgets: the policy has no cost")
 	} else if e.Cost != nil {
 		p.Cost.checkEstimates("cost.budgets", at+".cost", e.Cost, found)
-	}
-}
-
-func (c *CORS) check(at string, found *problems) {
-	if !slices.Contains(c.Origins, "*") {
-		return
-	}
-	if len(c.Origins) > 1 {
-		found.add(at+".origins", "must have no other entry beside *, which is any origin")
-	}
-	if c.Credentials {
-		found.add(at+".credentials", "must not be combined with origin *: every page could read what a client's cookies show; list the origins")
 	}
 }
 
@@ -163,7 +147,7 @@ func (p *Policy) checkNames(found *problems) {
 	}
 	p.eachLimit(func(at, endpoint string, l *Limit) {
 		scope := at[:strings.LastIndexByte(at, '[')] // limits or endpoints[0].limits
-		full := wire.LimitName(endpoint, l.Name)
+		full := agreed.LimitName(endpoint, l.Name)
 		if at += ".name"; add(scope, at, l.Name) && is("limit", full) && len(full) > maxWireName {
 			found.add(at, "must have at most %d bytes together with the endpoint's name, got %d: %s", maxWireName, len(full), quote(full))
 		}

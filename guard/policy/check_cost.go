@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/spelling"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // maxUnits is the most units of a call of guard.admit, besides money.
@@ -62,8 +62,8 @@ func (b *Budget) checkAmount(at string, found *problems) {
 	switch {
 	case b.Unit != "" && b.Budget%oneUnit != 0:
 		found.add(at, "must be a whole number of %s, got %s", b.Unit, b.Budget)
-	case b.Unit == "" && int64(b.Budget) > wire.MaxBudget && int64(b.Budget) <= wire.MaxUnits:
-		found.add(at, "must be at most %s, got %s", Micros(wire.MaxBudget), b.Budget)
+	case b.Unit == "" && int64(b.Budget) > agreed.MaxBudget && int64(b.Budget) <= agreed.MaxUnits:
+		found.add(at, "must be at most %s, got %s", Micros(agreed.MaxBudget), b.Budget)
 	}
 }
 
@@ -86,9 +86,9 @@ func (b *Budget) ParseAmount(text string) (Micros, error) {
 // most returns the largest budget of the unit, in millionths.
 func (b *Budget) most() int64 {
 	if b.Unit != "" {
-		return wire.MaxUnits
+		return agreed.MaxUnits
 	}
-	return wire.MaxBudget
+	return agreed.MaxBudget
 }
 
 // of returns the estimate in a unit, in millionths.

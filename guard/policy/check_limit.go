@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 )
 
 const (
@@ -18,12 +18,7 @@ const (
 
 // checkLimits checks every limit by the rules of its kind, as library ratelimit does.
 func (p *Policy) checkLimits(found *problems) {
-	p.eachLimit(func(at, endpoint string, l *Limit) {
-		l.check(at, p, found)
-		if l.DynamicMax != 0 {
-			l.checkDynamic(at+".dynamic_max", endpoint, found)
-		}
-	})
+	p.eachLimit(func(at, _ string, l *Limit) { l.check(at, p, found) })
 	for i := range p.Endpoints {
 		if own, all := len(p.Endpoints[i].Limits), len(p.Limits); own > 0 && own+all > maxRows {
 			found.add(fmt.Sprintf("endpoints[%d].limits", i), "must have at most %d entries together with the policy's limits, got %d and %d", maxRows, own, all)
@@ -185,17 +180,5 @@ func (l *Limit) checkPrefetch(at string, found *problems) {
 		found.add(at, "must not be combined with count")
 	case atOnce > 0 && l.Prefetch.Most > atOnce:
 		found.add(at+".most", "must be at most what the limit admits at once, %d, got %d", atOnce, l.Prefetch.Most)
-	}
-}
-
-// checkDynamic finds limits that a request must not replace.
-func (l *Limit) checkDynamic(at, endpoint string, found *problems) {
-	switch k := l.kind(); {
-	case endpoint == "":
-		found.add(at, "applies only to a limit of an endpoint: a request replaces the limits of its endpoint")
-	case k != SlidingLog && k != FixedWindow:
-		found.add(at, "applies only to kind sliding_log and fixed_window, not to %s: only these count the same in any window", k)
-	case l.Prefetch != nil:
-		found.add(at, "must not be combined with prefetch")
 	}
 }

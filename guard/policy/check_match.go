@@ -3,11 +3,14 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
@@ -17,52 +20,60 @@ const maxPatterns = 2000
 
 // checkMatch registers all patterns in ServeMuxes, those of upstreams apart, and reports those that net/http rejects.
 func (p *Policy) checkMatch(found *problems) {
-	checkPatterns("upstreams", len(p.Upstreams), func(i int) []string { return p.Upstreams[i].Match }, found)
-	registered := checkPatterns("endpoints", len(p.Endpoints), func(i int) []string { return p.Endpoints[i].Match }, found)
-	exempt := newPatterns()
+	checkPatterns("upstreams", len(p.Upstreams), false, func(i int) []string { return p.Upstreams[i].Match }, found)
+	limited := checkPatterns("endpoints", len(p.Endpoints), p.PathCase != CaseExact, func(i int) []string { return p.Endpoints[i].Match }, found)
+	exempt := patterns{http.NewServeMux(), map[string]registered{}, false}
 	for i, pattern := range p.Exempt {
 		if at := fmt.Sprintf("exempt[%d]", i); exempt.add(at, pattern, found) {
-			p.checkExempt(at, pattern, registered, found)
+			p.checkExempt(at, pattern, limited, found)
 		}
 	}
 }
 
-func checkPatterns(list string, n int, match func(i int) []string, found *problems) patterns {
-	registered := newPatterns()
+func checkPatterns(list string, n int, fold bool, match func(i int) []string, found *problems) patterns {
+	all := patterns{http.NewServeMux(), map[string]registered{}, fold}
 	count := 0
 	for i := range n {
 		for j, pattern := range match(i) {
 			at := fmt.Sprintf("%s[%d].match[%d]", list, i, j)
 			if count++; count > maxPatterns {
 				found.add(at, "exceeds the %d patterns of a policy: match several paths with a wildcard or a prefix", maxPatterns)
-				return registered
+				return all
 			}
-			registered.add(at, pattern, found)
+			all.add(at, pattern, found)
 		}
 	}
-	return registered
+	return all
 }
+
+// registered is a pattern as the policy has it, and its policy path.
+type registered struct{ pattern, at string }
 
 // patterns are registered patterns.
 type patterns struct {
 	mux   *http.ServeMux
-	paths map[string]string // policy path of each
+	given map[string]registered // by the pattern as it is compared
+	fold  bool
 }
-
-func newPatterns() patterns { return patterns{http.NewServeMux(), map[string]string{}} }
 
 // add registers a pattern, or reports why net/http rejects it.
 func (p patterns) add(at, pattern string, found *problems) bool {
-	if checkPattern(pattern) != "" {
+	if checkTarget(pattern) != "" {
 		return false // reported by bounds
+	}
+	given, hint := pattern, ""
+	if p.fold && !IsGRPC(pattern) {
+		if pattern = Pattern(given, true); pattern != given {
+			hint = ", unless path_case is exact"
+		}
 	}
 	switch rejected, other := register(p.mux, pattern); {
 	case other != "":
-		found.add(at, "%s conflicts with %s of %s: %s", quote(pattern), quote(other), p.paths[other], rejected)
+		found.add(at, "%s conflicts with %s of %s: %s%s", quote(given), quote(p.given[other].pattern), p.given[other].at, rejected, hint)
 	case rejected != "":
 		found.add(at, "%s", rejected)
 	default:
-		p.paths[pattern] = at
+		p.given[pattern] = registered{given, at}
 		return true
 	}
 	return false
@@ -94,6 +105,14 @@ func checkPattern(s string) string {
 		return ""
 	}
 	return fmt.Sprintf("must be %q: %s", strings.TrimLeft(method+" "+host+path, " "), why)
+}
+
+// checkTarget checks a pattern of an upstream, whose host may be all names below another.
+func checkTarget(s string) string {
+	if before, after, ok := strings.Cut(s, "*."); ok && (before == "" || strings.HasSuffix(before, " ")) {
+		s = before + after
+	}
+	return checkPattern(s)
 }
 
 // isService reports whether a path is that of a gRPC service. One without a package begins with a capital letter, which tells it from /v1.
@@ -152,14 +171,42 @@ func meantPath(text string) (host, path, wrong string) {
 	return host, strings.Join(segments, "/"), wrong
 }
 
-// SplitPattern splits a pattern of a checked policy into its method, its host in lower case without a final dot, and its path.
+// SplitPattern splits a pattern of a checked policy into its method, its host in lower case without brackets and final dot, and its path.
 func SplitPattern(pattern string) (method, host, path string) {
 	rest := pattern
 	if i := strings.LastIndexAny(pattern, " \t"); i >= 0 {
 		method, rest = strings.TrimSpace(pattern[:i]), pattern[i+1:]
 	}
 	slash := strings.IndexByte(rest, '/')
-	return method, strings.ToLower(strings.TrimSuffix(rest[:slash], ".")), rest[slash:]
+	return method, strings.ToLower(strings.TrimSuffix(strings.Trim(rest[:slash], "[]"), ".")), rest[slash:]
+}
+
+// FoldPath returns an escaped path or that of a pattern in which letters that differ only in case are the same.
+func FoldPath(escaped string) string {
+	if !strings.ContainsFunc(escaped, func(r rune) bool { return 'A' <= r && r <= 'Z' || r == '%' || r >= utf8.RuneSelf }) {
+		return escaped
+	}
+	segments := strings.Split(escaped, "/")
+	for i, s := range segments {
+		if decoded, err := url.PathUnescape(s); err == nil && !strings.HasPrefix(s, "{") { // the wildcard of a pattern
+			segments[i] = url.PathEscape(strings.ToLower(strings.ToUpper(decoded))) // U+017F becomes s
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// Pattern returns a pattern with its host as SplitPattern returns it, and its path folded if fold is set.
+func Pattern(pattern string, fold bool) string {
+	method, host, path := SplitPattern(pattern)
+	if fold {
+		path = FoldPath(path)
+	}
+	return strings.TrimLeft(method+" "+host+path, " ")
+}
+
+// IsGRPC reports whether a pattern matches all methods of a gRPC service.
+func IsGRPC(pattern string) bool {
+	return strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*")
 }
 
 // register returns why a mux rejects a pattern, in one line, and the pattern that it conflicts with; "" if it accepts it.
@@ -194,4 +241,79 @@ func reason(text, pattern string) string {
 		first = strings.TrimPrefix(first, fmt.Sprintf("parsing %q: ", pattern))
 	}
 	return strings.TrimPrefix(strings.TrimSuffix(first, "."), "http: ")
+}
+
+// checkExempt finds patterns by which a client could choose to be exempt, and those that would free all requests of an endpoint's pattern.
+func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *problems) {
+	method, host, path := SplitPattern(pattern)
+	switch {
+	case method == http.MethodPost:
+		found.add(at, "must not be for POST: services take another method from a header or a form of a POST; exempt all methods with %s", quote(host+path))
+		return
+	case strings.ContainsAny(path, "%;"):
+		found.add(at, "must have no %% and no ;: no request with these is exempt, because services disagree about them")
+		return
+	case method == http.MethodOptions: // only preflights
+		return
+	}
+	fold := FoldPath
+	if p.PathCase == CaseExact {
+		fold = func(path string) string { return path }
+	}
+	mux := http.NewServeMux()
+	register(mux, strings.TrimLeft(method+" "+host+fold(grpcWildcard(path)), " "))
+	for _, limited := range slices.Sorted(maps.Keys(endpoints.given)) {
+		if covers(mux, method, host, limited, fold) {
+			found.add(at, "%s would free %s of %s from its limits: exempt only paths that need none, such as /healthz",
+				quote(pattern), quote(endpoints.given[limited].pattern), endpoints.given[limited].at)
+			return
+		}
+	}
+}
+
+// covers reports whether a mux with an exempt pattern matches any request of another pattern that has the method and host of both.
+func covers(mux *http.ServeMux, method, host, pattern string, fold func(string) string) bool {
+	ofMethod, ofHost, path := SplitPattern(pattern)
+	if ofMethod != "" && (ofMethod != http.MethodGet || method != http.MethodHead) { // GET matches HEAD, too
+		method = ofMethod
+	}
+	for _, escaped := range samples(fold(grpcWildcard(path))) {
+		decoded, err := url.PathUnescape(escaped)
+		handler, by := mux.Handler(&http.Request{Method: method, Host: cmp.Or(ofHost, host), URL: &url.URL{Path: decoded, RawPath: escaped}})
+		if _, registered := handler.(http.HandlerFunc); err != nil || by == "" || !registered { // not even if it is a redirect
+			return false
+		}
+	}
+	return true
+}
+
+// samples returns the shortest path that a pattern matches, and a long one. Their wildcards have values that no pattern names.
+func samples(path string) [2]string {
+	const value = "%00"
+	segments := strings.Split(path, "/")
+	last := len(segments) - 1
+	for i, s := range segments {
+		if strings.HasPrefix(s, "{") && i < last {
+			segments[i] = value
+		}
+	}
+	end := segments[last]
+	begin := strings.Join(segments[:last], "/") + "/"
+	switch {
+	case end == "" || strings.HasSuffix(end, "...}"):
+		return [2]string{begin, begin + strings.Repeat(value+"/", 16)}
+	case end == "{$}":
+		end = ""
+	case strings.HasPrefix(end, "{"):
+		end = value
+	}
+	return [2]string{begin + end, begin + end}
+}
+
+// grpcWildcard returns a path as net/http writes it: that of a gRPC service ends with a wildcard.
+func grpcWildcard(path string) string {
+	if service, ok := strings.CutSuffix(path, "/*"); ok {
+		return service + "/{method}"
+	}
+	return path
 }

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +36,7 @@ limits[1].window: is required
 abuse.tiers: is required
 abuse.escalation[0]: must be 1ms to 3650d, got 0s
 endpoints[0].idempotency.header: must be a header name, got "X Y"
-endpoints[0].idempotency.for: must be 1us to 3650d, got -1s
+endpoints[0].idempotency.for: must be 1ms to 3650d, got -1s
 endpoints[0].abuse: must be all or refused, got "some"
 endpoints[0].challenge.header: must be a header name, got "X Y"
 endpoints[0].challenge.on_failure: must be open or closed, got "local"
@@ -65,4 +67,119 @@ func wantProblems(t *testing.T, err error, want string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s\ngot:%s", diff, got)
 	}
+}
+
+// An exempt pattern may be a part of an endpoint's: it is what the endpoint does not count.
+func TestCheck_acceptsExemptPartsOfEndpoints(t *testing.T) {
+	for _, exempt := range []string{
+		"/healthz", "GET /healthz", "/v1/healthz", "/v1/{id}/healthz", "/static/", "/static/{rest...}", "/static/{$}", "GET /v1/chat/7", "/v1/chat/{id}/{part}",
+		"/files/{$}", "/files/a/{rest...}", "/files/{a}/", "admin.example.com/metrics", "other.example.com/api/", "PUT /v1/chats", "/grpc.health.v1.Health/*",
+		"/chat.Chat/Ping", "/exact/below/",
+	} {
+		p := &Policy{
+			Exempt: []string{exempt},
+			Endpoints: []Endpoint{{
+				Name: "all", Unbounded: true,
+				Match: []string{
+					"/", "GET /v1/", "POST /v1/", "POST /v1/chats", "GET /v1/chat/{id}", "/files/", "/chat.Chat/*", "api.example.com/api/", "/exact/below",
+				},
+			}},
+		}
+		if err := p.Check(); err != nil {
+			t.Errorf("%s: %v", exempt, err)
+		}
+	}
+}
+
+func TestCheck_prefetch(t *testing.T) {
+	const all = "limits: [{name: a, by: all, kind: gcra, limit: 5000, window: 1s, burst: 100, prefetch: {most: 100}}]"
+	p, err := Parse("all.yaml", []byte(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = p.Complete(); err != nil || *p.Limits[0].Prefetch != (Prefetch{Most: 100, For: 100 * time.Millisecond}) {
+		t.Fatal(p, err)
+	}
+	for _, c := range []struct{ old, now, want string }{
+		{"most: 100", "most: 101", "limits[0].prefetch.most: must be at most what the limit admits at once, 100, got 101"},
+		{"most: 100", "most: 1", "limits[0].prefetch.most: must be 2 to 10000, got 1"},
+		{"most: 100", "for: 1s", "limits[0].prefetch.most: is required"},
+		{"most: 100", "most: 100, for: 11s", "limits[0].prefetch.for: must be 1ms to 10s, got 11s"},
+		{"by: all, ", "", "limits[0].prefetch: applies only to a global limit, by: all"},
+		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "limit: 5000, window: 1s", "limits[0].prefetch: applies only to kind gcra, fixed_window and quota, not to sliding_log"},
+		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "kind: quota, every: day, limit: 99", "limits[0].prefetch.most: must be at most what the limit admits at once, 99, got 100"},
+		{"burst: 100", "burst: 100, cost: 2", "limits[0].prefetch: applies only with cost 1, got 2"},
+		{"burst: 100", "burst: 100, count: {status: [401]}", "limits[0].prefetch: must not be combined with count"},
+	} {
+		if _, err := Parse("all.yaml", []byte(strings.Replace(all, c.old, c.now, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.now, err, c.want)
+		}
+	}
+}
+
+// TestCheck_noRequestPassesUncounted checks policies with one limit against requests with each combination of identities. Check must
+// accept a policy if and only if the limit counts all requests by verified identities.
+func TestCheck_noRequestPassesUncounted(t *testing.T) {
+	identities := map[string]Identity{
+		"site":   {IPv6Prefix: 48},
+		"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json"}},
+		"key":    {Header: "X-Key", Verify: &Verify{SHA256File: "keys.txt"}},
+		"device": {Header: "X-Device", Claimed: true},
+		"caller": {First: []string{"user", "key", "ip"}},
+		"member": {First: []string{"key", "user"}},
+		"guest":  {First: []string{"user", "device", "ip"}},
+	}
+	var requests [][]string // the identities of each
+	for set := range 8 {
+		has := []string{"ip", "site"}
+		for i, name := range []string{"user", "key", "device"} {
+			if set>>i&1 == 1 {
+				has = append(has, name)
+			}
+		}
+		requests = append(requests, has)
+	}
+	names := []string{"ip", "client", "site", "user", "key", "device", "caller", "member", "guest"}
+	bys := []By{nil, {"all"}}
+	for _, one := range names {
+		bys = append(bys, By{one})
+		for _, other := range names {
+			if one != other {
+				bys = append(bys, By{one, other})
+			}
+		}
+	}
+	for _, by := range bys {
+		p := &Policy{
+			Identities: identities,
+			Limits:     []Limit{{Name: "minute", By: by, Limit: 1, Window: time.Minute}},
+			Endpoints:  []Endpoint{{Name: "chat"}},
+		}
+		bounded := !slices.ContainsFunc(requests, func(has []string) bool { return !counts(p, by, has) })
+		if err := p.Check(); (err == nil) != bounded {
+			t.Errorf("by %v: bounded is %v, got %v", by, bounded, err)
+		}
+		if p.Limits[0].Shadow = true; p.Check() == nil {
+			t.Errorf("by %v: a shadow limit bounds the endpoint", by)
+		}
+		p.Endpoints[0].Unbounded = true
+		if err := p.Check(); err != nil {
+			t.Errorf("by %v: %v", by, err)
+		}
+	}
+}
+
+// counts reports whether a limit counts a request with these identities by verified ones.
+func counts(p *Policy, by By, has []string) bool {
+	for _, name := range by {
+		if name == ByAll {
+			continue
+		}
+		alternatives := p.Alternatives(name)
+		i := slices.IndexFunc(alternatives, func(one string) bool { return slices.Contains(has, one) })
+		if i < 0 || p.Identities[alternatives[i]].Claimed {
+			return false
+		}
+	}
+	return true
 }

@@ -28,7 +28,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 	}
 	want := &Policy{
 		Version: 1, Namespace: "guard", Timeout: 50 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Paths: Paths{Case: CaseExact}, Unmatched: UnmatchedPass,
+		Paths: PathsRefuse, Escapes: EscapesRefuse, PathCase: CaseFold, Unmatched: UnmatchedPass,
 		Identities: map[string]Identity{
 			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token", Leeway: time.Minute}},
 			"org":    {JWT: &JWT{Claim: "org", Keys: "jwks.json", Issuer: "id", Audience: "chat", Cookie: "token", Leeway: time.Minute}},

@@ -120,6 +120,8 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 			d.at[at] = e.where()
 			d.decode(at, e.value, v.Field(fields[i].index))
 		case path == "" && strings.HasPrefix(e.key, "x-"):
+		case gone[e.key] != "":
+			d.add(path, e.token, "key %s went: %s", quote(e.key), gone[e.key])
 		default:
 			keys := make([]string, len(fields))
 			for i, f := range fields {
@@ -128,6 +130,12 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 			d.add(path, e.token, "unknown key %s%s", quote(e.key), spelling.DidYouMean(e.key, keys))
 		}
 	}
+}
+
+// gone are keys of earlier versions, and what to do instead.
+var gone = map[string]string{
+	"cors":        "exempt preflights, as in exempt: [OPTIONS /v1/], and answer them in your CORS middleware or proxy",
+	"dynamic_max": "requests bring no limits of their own; give a client another limit with plans, or with overrides.multiply",
 }
 
 // list fills in a list. A by may also be one identity.
@@ -352,7 +360,7 @@ func setScalar(v reflect.Value, n ast.Node) error {
 	number, isNumber := numberOf(n)
 	switch {
 	case v.Type() == durationType:
-		duration, err := parseDuration(text)
+		duration, err := ParseDuration(text)
 		v.SetInt(int64(duration))
 		return err
 	case v.Type() == microsType:

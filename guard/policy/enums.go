@@ -3,7 +3,7 @@ package policy
 import (
 	"reflect"
 
-	"github.com/rlfunc/rlfunc/calendar"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
@@ -63,6 +63,24 @@ const (
 	PayloadPath Payload = "path" // the path of the request's URL
 )
 
+// Paths is what becomes of a path with an empty segment or a dot segment.
+type Paths string
+
+// The ways to handle a path with an empty segment or a dot segment.
+const (
+	PathsRefuse Paths = "refuse" // refuse with 400
+	PathsClean  Paths = "clean"  // count the path without them
+)
+
+// Escapes is what becomes of a path with an escaped slash.
+type Escapes string
+
+// The ways to handle a path with an escaped slash.
+const (
+	EscapesRefuse Escapes = "refuse" // refuse with 400
+	EscapesKeep   Escapes = "keep"   // count it as a part of its segment
+)
+
 // Case is how upper and lower case compare.
 type Case string
 
@@ -91,7 +109,9 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[OnFailure](): texts(Open, Closed, Local),
 	reflect.TypeFor[Count]():     texts(CountAll, CountRefused),
 	reflect.TypeFor[Payload]():   texts(PayloadNone, PayloadPath),
-	reflect.TypeFor[Case]():      texts(CaseExact, CaseFold),
+	reflect.TypeFor[Paths]():     texts(PathsRefuse, PathsClean),
+	reflect.TypeFor[Escapes]():   texts(EscapesRefuse, EscapesKeep),
+	reflect.TypeFor[Case]():      texts(CaseFold, CaseExact),
 	reflect.TypeFor[Unmatched](): texts(UnmatchedPass, UnmatchedRefuse),
 	reflect.TypeFor[identity.CertificatePart](): texts(
 		identity.CertificateSHA256, identity.CertificateCommonName, identity.CertificateDNS, identity.CertificateURI),

@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// A field is one key of a section. Struct tags hold its bounds and its default, for Check, Complete and schema.json.
+// A field is one key of a section. Struct tags hold its bounds and its default, for Check, Complete and docs/policy.schema.json.
 type field struct {
 	key      string
 	index    int

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +14,7 @@ import (
 // A textFormat is the required form of a text.
 type textFormat struct {
 	check   func(string) string // returns "must be ...", or "" for a valid text
-	pattern string              // for schema.json, at most as strict as check; "" for any text
+	pattern string              // for docs/policy.schema.json, at most as strict as check; "" for any text
 }
 
 const (
@@ -34,9 +32,8 @@ var formats = map[string]textFormat{
 	"claim":     matching(`^[A-Za-z0-9_.:/-]{1,256}$`, "must be 1 to 256 of the characters A-Z a-z 0-9 _ - . : /"),
 	"path":      {checkPath, `^.+$`},
 	"proxy":     {checkProxy, `^(unix|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`},
-	"method":    matching(`^[A-Z]{1,32}$`, "must be a method in upper case"),
-	"origin":    {checkOrigin, `^(\*|[a-z][a-z0-9+.-]*://[^/?#@*A-Z]+)$`},
 	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
+	"target":    {checkTarget, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
 	"warn":      {},
@@ -60,16 +57,6 @@ func checkPath(s string) string {
 		return "must be 1 to 1024 bytes"
 	}
 	return ""
-}
-
-// checkOrigin accepts the origins that browsers send: without a path, a default port or upper case. null, which any page can have, is none.
-func checkOrigin(s string) string {
-	u, err := url.Parse(s)
-	if s == "*" || err == nil && u.Hostname() != "" && u.Scheme+"://"+u.Host == s && s == strings.ToLower(s) && !strings.Contains(s, "*") &&
-		!slices.Contains([]string{"http:80", "https:443"}, u.Scheme+":"+u.Port()) {
-		return ""
-	}
-	return "must be * or an origin as browsers send it, such as https://app.example.com: lower case, no path, no default port, no wildcard"
 }
 
 func checkProxy(s string) string {
@@ -164,8 +151,8 @@ const day = 24 * time.Hour
 
 var errDuration = errors.New("must be a duration such as 90s, 1m30s or 30d")
 
-// parseDuration reads Go's syntax, or whole days such as 30d.
-func parseDuration(text string) (time.Duration, error) {
+// ParseDuration reads Go's syntax, or whole days such as 30d.
+func ParseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseInt(days, 10, 64)
 		if err != nil || !isDigits(days) || n > math.MaxInt64/int64(day) {

@@ -2,8 +2,6 @@ package policy
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +10,8 @@ import (
 // FuzzParse checks that Parse returns a policy that can be completed, or an Error whose problems all have a position.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(everything))
-	files, _ := filepath.Glob("testdata/problems/*.yaml")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
+	for _, file := range problemFiles(f).Files {
+		f.Add(file.Data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		begin := time.Now()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/internal/spelling"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Overrides are exceptions for single subjects, such as "key=ab12", or "ip=" and a prefix. An exact subject wins over a
@@ -22,7 +21,8 @@ type Overrides struct {
 	Allow []string `yaml:"allow" policy:"items=0..100000,is=subject"`
 	// Deny lists at most 100000 subjects that guard always refuses, without a Redis call; of claimed identities, too. Defaults to none.
 	Deny []string `yaml:"deny" policy:"items=0..100000,is=subject"`
-	// Multiply holds factors of all limits and budgets, 1 to 1000000, by at most 100000 subjects of verified identities. Defaults to none.
+	// Multiply holds factors of all limits and budgets, 1 to 1000000, by at most 100000 subjects of verified identities. None raises a limit above
+	// the largest that a policy can have. Defaults to none.
 	Multiply map[string]int64 `yaml:"multiply" policy:"items=0..100000,is=subject,1..1000000"`
 }
 
@@ -172,7 +172,7 @@ func (o Overrides) clone() Overrides {
 	return Overrides{Allow: slices.Clone(o.Allow), Deny: slices.Clone(o.Deny), Multiply: maps.Clone(o.Multiply)}
 }
 
-// check finds entries that contradict each other, that no request can have, or that raise a limit above its bounds.
+// check finds entries that contradict each other, or that no request can have.
 func (o *Overrides) check(p *Policy, found *problems) {
 	first := map[string]string{}
 	each := func(list string, subjects []string) {
@@ -189,10 +189,6 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	each("allow", o.Allow)
 	each("deny", o.Deny)
 
-	if len(o.Multiply) == 0 {
-		return
-	}
-	counts := map[*Upstream]greatest{}
 	factors := map[string]string{}
 	for _, subject := range slices.Sorted(maps.Keys(o.Multiply)) {
 		at := "overrides.multiply[" + strconv.Quote(subject) + "]"
@@ -205,22 +201,6 @@ func (o *Overrides) check(p *Policy, found *problems) {
 			continue
 		}
 		p.checkSubject(at, subject, "multiply", found)
-		factor := o.Multiply[subject]
-		if factor <= 1 || factor > wire.MaxFactor {
-			continue
-		}
-		u, _ := p.UpstreamOf(subject)
-		g, ok := counts[u]
-		if !ok {
-			g = p.greatest(u)
-			counts[u] = g
-		}
-		if g.limit.leaves(factor) {
-			found.add(at, "raises %s to %d, above the maximum %d", g.limit.at, g.limit.n*factor, g.limit.most)
-		}
-		if g.budget.leaves(factor) {
-			found.add(at, "raises %s above the maximum %s", g.budget.at, Micros(g.budget.most))
-		}
 	}
 }
 
@@ -389,60 +369,4 @@ func subjectText(prefix netip.Prefix) string {
 		return prefix.Addr().String()
 	}
 	return prefix.String()
-}
-
-// A raised value is a limit or a budget that factors multiply.
-type raised struct {
-	at      string
-	n, most int64
-}
-
-// leaves reports whether a factor raises a value above its maximum that is not above it already.
-func (r raised) leaves(factor int64) bool { return r.n > r.most/factor && r.n <= r.most }
-
-// greatest holds the limit and the budget that a factor raises above their maximum first.
-type greatest struct{ limit, budget raised }
-
-// greatest returns what counts the accounts of an upstream, or with nil the service's own clients.
-func (p *Policy) greatest(of *Upstream) (g greatest) {
-	raise := func(top *raised, at string, n, most int64) {
-		if top.most == 0 || float64(n)/float64(most) > float64(top.n)/float64(top.most) {
-			*top = raised{at, n, most}
-		}
-	}
-	raiseBudgets := func(at string, budgets []Budget) {
-		for i, b := range budgets {
-			raise(&g.budget, fmt.Sprintf("%s.budgets[%d]", at, i), int64(b.Budget), b.most())
-		}
-	}
-	kinds := map[string]Kind{}
-	p.eachLimit(func(at, endpoint string, l *Limit) {
-		kinds[wire.LimitName(endpoint, l.Name)] = l.kind()
-		if u, _ := p.Upstream(endpoint); u == of && !l.By.Global() {
-			raise(&g.limit, at, max(l.Limit, l.Burst), wire.MaxOf(l.kind()))
-		}
-	})
-	for i := range p.Upstreams {
-		if &p.Upstreams[i] == of {
-			raiseBudgets(upstreamPath(i), of.Budgets)
-			return g
-		}
-	}
-	most := map[string]int64{}
-	if p.Cost != nil {
-		raiseBudgets("cost", p.Cost.Budgets)
-		for _, b := range p.Cost.Budgets {
-			most[b.Name] = b.most()
-		}
-	}
-	p.eachPlan(func(at string, plan *Plan) {
-		for _, name := range slices.Sorted(maps.Keys(plan.Limits)) {
-			l := plan.Limits[name]
-			raise(&g.limit, planLimitPath(at, name), max(l.Limit, l.Burst), wire.MaxOf(kinds[name]))
-		}
-		for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
-			raise(&g.budget, planBudgetPath(at, name), int64(plan.Budgets[name]), cmp.Or(most[name], wire.MaxBudget))
-		}
-	})
-	return g
 }

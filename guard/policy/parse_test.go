@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
@@ -19,7 +20,9 @@ namespace: chat
 timeout: 20ms
 on_failure: local
 share: 0.5
-paths: {case: fold}
+paths: clean
+escapes: keep
+path_case: exact
 unmatched: refuse
 identities:
   ip: {ipv4_prefix: 24, ipv6_prefix: 56, trusted_proxies: [10.0.0.0/8, "::1"], forwarded_header: Forwarded}
@@ -86,7 +89,7 @@ overrides:
 func wantEverything() *Policy {
 	return &Policy{
 		Version: 1, Namespace: "chat", Timeout: 20 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Paths: Paths{Case: CaseFold}, Unmatched: UnmatchedRefuse,
+		Paths: PathsClean, Escapes: EscapesKeep, PathCase: CaseExact, Unmatched: UnmatchedRefuse,
 		Identities: map[string]Identity{
 			"ip":     {IPv4Prefix: 24, IPv6Prefix: 56, TrustedProxies: []string{"10.0.0.0/8", "::1"}, ForwardedHeader: "Forwarded"},
 			"site":   {IPv6Prefix: 48},
@@ -193,28 +196,29 @@ endpoints:
 	}
 }
 
-// TestParse_problems reads files of one policy each, followed by its problems in comments. Run it with -update to write these.
-func TestParse_problems(t *testing.T) {
-	files, err := filepath.Glob("testdata/problems/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+const problemsFile = "testdata/problems.txtar"
+
+// problemFiles are policies, each followed by its problems in comments. go test -run Problems -update writes these.
+func problemFiles(t testing.TB) *txtar.Archive {
+	t.Helper()
+	archive, err := txtar.ParseFile(problemsFile)
+	if err != nil || len(archive.Files) == 0 {
+		t.Fatal("no policies", err)
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, want, ok := strings.Cut(string(data), "\n# problems\n")
+	return archive
+}
+
+func TestParse_problems(t *testing.T) {
+	archive := problemFiles(t)
+	for i, file := range archive.Files {
+		t.Run(file.Name, func(t *testing.T) {
+			text, want, ok := strings.Cut(string(file.Data), "\n# problems\n")
 			if !ok {
 				t.Fatal("no line # problems")
 			}
-			_, err = Parse("p.yaml", []byte(text))
+			_, err := Parse("p.yaml", []byte(text))
 			if *update {
-				text += "\n# problems\n# " + strings.ReplaceAll(err.Error(), "\n", "\n# ") + "\n"
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				archive.Files[i].Data = []byte(text + "\n# problems\n# " + strings.ReplaceAll(err.Error(), "\n", "\n# ") + "\n")
 				return
 			}
 			wantProblems(t, err, "\n"+strings.ReplaceAll(strings.TrimPrefix(want, "# "), "\n# ", "\n"))
@@ -223,6 +227,11 @@ func TestParse_problems(t *testing.T) {
 				t.Error("the second Parse returns another error")
 			}
 		})
+	}
+	if *update {
+		if err := os.WriteFile(problemsFile, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/spelling"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Plans give some clients other limits and budgets, for example by what they pay for.
@@ -89,7 +89,7 @@ func (p *Policy) ForPlan(name string) *Policy {
 func (p *Plan) limits(endpoint string, limits []Limit) []Limit {
 	limits = slices.Clone(limits)
 	for i := range limits {
-		limits[i] = p.Limits[wire.LimitName(endpoint, limits[i].Name)].apply(limits[i])
+		limits[i] = p.Limits[agreed.LimitName(endpoint, limits[i].Name)].apply(limits[i])
 	}
 	return limits
 }
@@ -111,7 +111,7 @@ func (p *Policy) limitsByName() map[string]namedLimit {
 	known := map[string]namedLimit{}
 	p.eachLimit(func(at, endpoint string, l *Limit) {
 		if _, outbound := p.Upstream(endpoint); !outbound {
-			known[wire.LimitName(endpoint, l.Name)] = namedLimit{at, l}
+			known[agreed.LimitName(endpoint, l.Name)] = namedLimit{at, l}
 		}
 	})
 	return known

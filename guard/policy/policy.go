@@ -1,7 +1,6 @@
 package policy
 
 import (
-	_ "embed"
 	"time"
 )
 
@@ -22,17 +21,20 @@ type Policy struct {
 	// Identities are answers to "who is this?" by name, at most 15. Two need no definition: ip is the client's address, and client is ip
 	// unless you define it. Defaults to these two.
 	Identities map[string]Identity `yaml:"identities" policy:"items=0..15,is=identity"`
-	// Paths is how request paths are compared with the patterns of endpoints. Defaults to as they are.
-	Paths Paths `yaml:"paths"`
+	// Paths is what becomes of a path with an empty segment or a dot segment, as in //v1/chat and /v1/../chat: guard refuses the request with 400,
+	// or counts it as clean, for services whose router cleans paths in the same way. Defaults to refuse.
+	Paths Paths `yaml:"paths" policy:"default=refuse"`
+	// Escapes is what becomes of a path with an escaped slash, %2F: guard refuses the request with 400, or does keep it as a part of its segment,
+	// for services whose router does. Defaults to refuse.
+	Escapes Escapes `yaml:"escapes" policy:"default=refuse"`
+	// PathCase is whether patterns match paths in another case: fold, since many routers take /V1/Chat for /v1/chat, or exact. Defaults to fold.
+	PathCase Case `yaml:"path_case" policy:"default=fold"`
 	// Unmatched is what happens to a request that no endpoint matches: pass, or refuse with 404 (in gRPC Unimplemented). Defaults to pass.
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
 	// Exempt holds patterns, as of endpoints, of requests that guard does not decide at all, such as GET /healthz, at most 32: no limit,
-	// block or override applies to them, even if an endpoint matches. A request is exempt only if each reading of its path is. Defaults to
-	// none.
+	// block or override applies to them, even if an endpoint matches. A pattern for
+	// OPTIONS exempts preflights: requests with Origin and Access-Control-Request-Method. Defaults to none.
 	Exempt []string `yaml:"exempt" policy:"items=0..32,is=pattern"`
-	// CORS lets pages of other origins read responses and refusals, and has guard answer their preflights. Defaults to none: no response has
-	// CORS fields, and an OPTIONS request is like any other.
-	CORS *CORS `yaml:"cors"`
 	// RetryJitter is the most time, 1ms to 1h, that is added at random to the wait that refused clients are told. It is never more than that
 	// wait, and spreads clients that wait for the same moment. Defaults to none: clients are told the exact wait.
 	RetryJitter time.Duration `yaml:"retry_jitter" policy:"1ms..1h"`
@@ -89,9 +91,9 @@ type Limit struct {
 	// Limit is the capacity of a window, 1 to 1000000000000, for a sliding_log and a concurrency, which store each request, to 1000000; for
 	// a gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. Required.
 	Limit int64 `yaml:"limit" policy:"required,1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
-	// Window is the length of the window, 1us to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills the limit's
+	// Window is the length of the window, 1ms to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills the limit's
 	// tokens. Required unless the limit is a quota or a concurrency, which have none.
-	Window time.Duration `yaml:"window" policy:"required,1us..3650d,quota=none,concurrency=none"`
+	Window time.Duration `yaml:"window" policy:"required,1ms..3650d,quota=none,concurrency=none"`
 	// Lease is how long a concurrency keeps the places of a request whose process died, 1s to 1d; guard renews the leases of running
 	// requests. For a concurrency only. Defaults to 30s.
 	Lease time.Duration `yaml:"lease" policy:"1s..1d"`
@@ -115,10 +117,6 @@ type Limit struct {
 	Share float64 `yaml:"share" policy:"is=share"`
 	// Shadow makes this a shadow limit, which counts and logs, and never refuses. Defaults to false.
 	Shadow bool `yaml:"shadow"`
-	// DynamicMax lets a request bring another limit and window, as Envoy's descriptors do, and is the most that these may admit in the
-	// window, 1 to 1000000000000, for a sliding_log to 1000000. For a sliding_log or fixed_window of an endpoint only, without prefetch.
-	// Defaults to none: the policy decides.
-	DynamicMax int64 `yaml:"dynamic_max" policy:"1..1000000000000,sliding_log=1..1000000"`
 	// Prefetch lets each process take tokens of a hot global limit in batches. Defaults to none: each request calls Redis.
 	Prefetch *Prefetch `yaml:"prefetch"`
 }
@@ -141,10 +139,10 @@ type Cost struct {
 	// Budgets are 1 to 16 budgets, of money and at most 4 other units. They are decided together: guard reserves the estimates in all of them
 	// or in none. Required.
 	Budgets []Budget `yaml:"budgets" policy:"required,items=1..16"`
-	// Hold is how long an estimate counts without a settlement, 1us to 3650d. Defaults to each budget's window or period.
-	Hold time.Duration `yaml:"hold" policy:"1us..3650d"`
-	// Penalty is how long guard refuses a subject that exceeded a budget, 1us to 3650d. Defaults to none.
-	Penalty time.Duration `yaml:"penalty" policy:"1us..3650d"`
+	// Hold is how long an estimate counts without a settlement, 1ms to 3650d. Defaults to each budget's window or period.
+	Hold time.Duration `yaml:"hold" policy:"1ms..3650d"`
+	// Penalty is how long guard refuses a subject that exceeded a budget, 1ms to 3650d. Defaults to none.
+	Penalty time.Duration `yaml:"penalty" policy:"1ms..3650d"`
 	// OnFailure is the failure mode of the budgets. Defaults to the policy's.
 	OnFailure OnFailure `yaml:"on_failure"`
 }
@@ -170,8 +168,8 @@ type Budget struct {
 	Unit string `yaml:"unit" policy:"is=name"`
 	// Budget is the amount, 0.000001 to 1000000000 of any currency, or 1 to 1000000000000 of another unit. Required.
 	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000000"`
-	// Window is the length of a window that slides, 1us to 3650d. Required unless the budget has periods.
-	Window time.Duration `yaml:"window" policy:"1us..3650d"`
+	// Window is the length of a window that slides, 1ms to 3650d. Required unless the budget has periods.
+	Window time.Duration `yaml:"window" policy:"1ms..3650d"`
 	// Every is the length of a period: hour, day, week, month or year. What is reserved in a period belongs to it, even if it is settled
 	// later. Required unless the budget has a window.
 	Every Every `yaml:"every"`
@@ -202,8 +200,8 @@ type Abuse struct {
 type Tier struct {
 	// Threshold is the number of the attempt that guard refuses and that starts the block, 1 to 10000. Required.
 	Threshold int64 `yaml:"threshold" policy:"required,1..10000"`
-	// Window is the time in which attempts count, 1us to 3650d. Required.
-	Window time.Duration `yaml:"window" policy:"required,1us..3650d"`
+	// Window is the time in which attempts count, 1ms to 3650d. Required.
+	Window time.Duration `yaml:"window" policy:"required,1ms..3650d"`
 	// Block is how long the block lasts, 1ms to 3650d. Required.
 	Block time.Duration `yaml:"block" policy:"required,1ms..3650d"`
 }
@@ -215,8 +213,8 @@ type Challenge struct {
 	// Required refuses requests without a challenge. Defaults to false: a request may omit it, but a challenge that it carries must be
 	// valid.
 	Required bool `yaml:"required"`
-	// TTL is how long a challenge can be consumed after its issue, 1us to 3650d. Defaults to 5m.
-	TTL time.Duration `yaml:"ttl" policy:"1us..3650d,default=5m"`
+	// TTL is how long a challenge can be consumed after its issue, 1ms to 3650d. Defaults to 5m.
+	TTL time.Duration `yaml:"ttl" policy:"1ms..3650d,default=5m"`
 	// Header is the name of the header with the challenge. Defaults to X-Challenge.
 	Header string `yaml:"header" policy:"is=header,default=X-Challenge"`
 	// Payload binds a challenge to the path of the request's URL, or to nothing. Defaults to none: it is valid for any request.
@@ -242,29 +240,6 @@ type Prefetch struct {
 	For time.Duration `yaml:"for" policy:"1ms..10s,default=100ms"`
 }
 
-// CORS lets the pages of other origins read the responses of a service, over HTTP.
-type CORS struct {
-	// Origins are the origins of these pages, such as https://app.example.com, 1 to 64, or * alone for any. Required.
-	Origins []string `yaml:"origins" policy:"required,items=1..64,is=origin"`
-	// Methods are the methods that a page may use besides GET, HEAD and POST, which browsers do not ask for, at most 32. Defaults to none.
-	Methods []string `yaml:"methods" policy:"items=0..32,is=method"`
-	// Headers are the request headers that a page may set, at most 64, for example Authorization or Content-Type. Defaults to those
-	// that browsers do not ask for.
-	Headers []string `yaml:"headers" policy:"items=0..64,is=header"`
-	// Expose are the response headers that a page may read besides guard's, at most 64. Defaults to those that each page may.
-	Expose []string `yaml:"expose" policy:"items=0..64,is=header"`
-	// Credentials lets a page send cookies and read the response to them. Not with origin *. Defaults to false.
-	Credentials bool `yaml:"credentials"`
-	// MaxAge is how long a browser keeps the answer to a preflight, 1s to 1d. Defaults to 10m.
-	MaxAge time.Duration `yaml:"max_age" policy:"1s..1d,default=10m"`
-}
-
-// Paths is how request paths are compared with patterns.
-type Paths struct {
-	// Case is whether upper and lower case differ: exact, or fold for routers that treat /V1/Chat as /v1/chat. Defaults to exact.
-	Case Case `yaml:"case" policy:"default=exact"`
-}
-
 // Idempotency is the source of a request's own ID: a header or a fingerprint. guard does not count a repeat: a request with the ID
 // and method of an earlier one, by the same client to the same endpoint.
 type Idempotency struct {
@@ -273,14 +248,8 @@ type Idempotency struct {
 	Header string `yaml:"header" policy:"is=header"`
 	// Fingerprint makes a verified fingerprint the ID, on an endpoint that requires the challenge in it. Defaults to false.
 	Fingerprint bool `yaml:"fingerprint"`
-	// For is how long guard knows an ID, 1us to 3650d. Defaults to 10m.
-	For time.Duration `yaml:"for" policy:"1us..3650d,default=10m"`
+	// For is how long guard knows an ID, 1ms to 3650d. Defaults to 10m.
+	For time.Duration `yaml:"for" policy:"1ms..3650d,default=10m"`
 	// Repeats is the number of repeats of an ID that pass uncounted, 0 to 8; one more is a new request. Defaults to 1.
 	Repeats *int64 `yaml:"repeats" policy:"0..8,default=1"`
 }
-
-// Schema is the JSON Schema of a policy file, for editors: start a file with `# yaml-language-server: $schema=<URL or path>`. It covers
-// keys, types and bounds; only [Policy.Check] finds contradictions. A test generates it from the structs.
-//
-//go:embed schema.json
-var Schema []byte

@@ -17,19 +17,25 @@ const ByAccount = "account"
 type Upstream struct {
 	// Name begins the names of its limits in Redis and is a label in metrics: 1 to 32 of A-Z a-z 0-9 _ -. No endpoint has it. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
-	// Match holds patterns of net/http.ServeMux, at most 64: the host and the path of the requests that httpguard.Transport sends to it.
-	// A pattern without a host matches all hosts. Defaults to none: code names the upstream.
-	Match []string `yaml:"match" policy:"items=0..64,is=pattern"`
+	// Match holds patterns of net/http.ServeMux, at most 64: the host and the path of the requests that outbound.Transport sends to it.
+	// A host may begin with *., as in *.openai.azure.com/, which matches all names below it. A pattern without a host matches all hosts. Defaults to
+	// none: code names the upstream.
+	Match []string `yaml:"match" policy:"items=0..64,is=target"`
 	// Account is which account a request uses. Defaults to the host: one account for each.
 	Account *Account `yaml:"account"`
-	// Limits are the limits of an account, at most 16, without by and dynamic_max. Windows are 2 % longer in Redis, at most half a second.
+	// Limits are the limits of an account, at most 16, without by. Windows are 2 % longer in Redis, at most half a second.
 	// Required unless the upstream has budgets.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Budgets are what an account may spend, in money and other units, at most 16, without by. Defaults to none.
 	Budgets []Budget `yaml:"budgets" policy:"items=0..16"`
 	// Cost is what a call reserves of the budgets. Defaults to 0 of each.
 	Cost *EndpointCost `yaml:"cost"`
-	// Retry is which requests httpguard.Transport sends again. Defaults to none.
+	// Charged holds the HTTP statuses of responses that cost what was estimated unless they tell their usage, each 300 to 599, at most 64. Any other
+	// response that is no success costs nothing. Defaults to none.
+	Charged []int `yaml:"charged" policy:"items=0..64,300..599"`
+	// Learn is how responses tell when an account may be used again. Defaults to what docs/outbound.md lists.
+	Learn *Learn `yaml:"learn"`
+	// Retry is which requests outbound.Transport sends again. Defaults to none.
 	Retry *Retry `yaml:"retry"`
 	// MaxWait is how long a call waits for its turn, 0s to 1d; 0s lets it fail at once. Defaults to 30s.
 	MaxWait *time.Duration `yaml:"max_wait" policy:"0s..1d,default=30s"`
@@ -45,12 +51,36 @@ type Account struct {
 	Func bool `yaml:"func"`
 }
 
-// Retry selects requests that are sent again. Each attempt is decided anew.
+// Learn is how responses tell when an account may be used again.
+type Learn struct {
+	// Off lets no response pause an account. Defaults to false.
+	Off bool `yaml:"off"`
+	// Fields are header fields of this API, at most 16, besides those that are known. Defaults to none.
+	Fields []LearnField `yaml:"fields" policy:"items=0..16"`
+}
+
+// LearnField is a header field with the time until an account may be used again.
+type LearnField struct {
+	// Reset is the name of a header with a number of units, or with a duration such as 1m30s, or with a time: a date or a number of seconds or
+	// milliseconds since 1970. Required.
+	Reset string `yaml:"reset" policy:"required,is=header"`
+	// Unit is what the header counts in, 1us to 1h. Defaults to 1s.
+	Unit time.Duration `yaml:"unit" policy:"1us..1h,default=1s"`
+	// Remaining is the name of a header that is 0 or less if the account may not be used until then. Defaults to none: any status from 400 says that.
+	Remaining string `yaml:"remaining" policy:"is=header"`
+	// Name is the name of a header that names the part of the API that this holds for. Defaults to none: the whole account.
+	Name string `yaml:"name" policy:"is=header"`
+}
+
+// Retry selects requests that are sent again: those with method GET, HEAD, OPTIONS, TRACE, PUT or DELETE, and those with an Idempotency-Key. Each attempt is
+// decided anew.
 type Retry struct {
 	// Attempts is how often a request is sent at most, 1 to 10. Defaults to 3.
 	Attempts int `yaml:"attempts" policy:"1..10,default=3"`
 	// Status holds the HTTP statuses of responses after which a request is sent again, each 400 to 599, at most 16. Defaults to 429 and 503.
 	Status []int `yaml:"status" policy:"items=0..16,400..599"`
+	// Methods holds further HTTP methods of requests that may be sent again, such as POST, at most 8. Defaults to none.
+	Methods []string `yaml:"methods" policy:"items=0..8,is=header"`
 }
 
 func hostless(pattern string) bool {
@@ -71,9 +101,9 @@ func (p *Policy) Upstream(name string) (*Upstream, bool) {
 // isAccount reports whether an identity is that of the upstreams.
 func (p *Policy) isAccount(name string) bool { return name == ByAccount && len(p.Upstreams) > 0 }
 
-// OutboundWindow returns a window that is 2 % longer, by half a second at most. Calls do not take the same time to the upstream, so one that is made just
+// outboundWindow returns a window that is 2 % longer, by half a second at most. Calls do not take the same time to the upstream, so one that is made just
 // after a window has ended may arrive before it has ended there.
-func OutboundWindow(window time.Duration) time.Duration {
+func outboundWindow(window time.Duration) time.Duration {
 	return window + min(window/50, time.Second/2)
 }
 
@@ -82,11 +112,8 @@ func (p *Policy) Outbound(u *Upstream) *Policy {
 	limits := slices.Clone(u.Limits)
 	for i := range limits {
 		l := &limits[i]
-		if k := l.kind(); k == SlidingLog || k == FixedWindow {
-			l.DynamicMax = l.Limit // for a smaller limit that a response tells
-		}
 		if l.kind() != GCRA {
-			l.Window = OutboundWindow(l.Window)
+			l.Window = outboundWindow(l.Window)
 		}
 	}
 	alone := &Policy{Namespace: p.Namespace, OnFailure: p.OnFailure, Share: p.Share, Upstreams: []Upstream{*u}, Overrides: p.Overrides}
@@ -95,7 +122,7 @@ func (p *Policy) Outbound(u *Upstream) *Policy {
 		alone.Cost = &Cost{By: By{ByAccount}, Budgets: slices.Clone(u.Budgets), OnFailure: p.OnFailure}
 		for i := range alone.Cost.Budgets {
 			b := &alone.Cost.Budgets[i]
-			b.Window = OutboundWindow(b.Window)
+			b.Window = outboundWindow(b.Window)
 		}
 		alone.Endpoints[0].Cost = cmp.Or(u.Cost, &EndpointCost{})
 	}
@@ -183,11 +210,7 @@ func (u *Upstream) checkOutbound(at string, found *problems) {
 		}
 	}
 	for i := range u.Limits {
-		at, l := fmt.Sprintf("%s.limits[%d]", at, i), &u.Limits[i]
-		checkBy(at, l.By)
-		if l.DynamicMax != 0 {
-			found.add(at+".dynamic_max", "must be omitted: a smaller limit is learned from the upstream's responses")
-		}
+		checkBy(fmt.Sprintf("%s.limits[%d]", at, i), u.Limits[i].By)
 	}
 	for i := range u.Budgets {
 		checkBy(fmt.Sprintf("%s.budgets[%d]", at, i), u.Budgets[i].By)
@@ -218,7 +241,7 @@ func (u *Upstream) checkAccount(at string, found *problems) {
 	}
 	for j, pattern := range u.Match {
 		switch at := fmt.Sprintf("%s.match[%d]", at, j); {
-		case checkPattern(pattern) != "": // reported by bounds
+		case checkTarget(pattern) != "": // reported by bounds
 		case a.Path != "" && !wildcards([]Endpoint{{Match: []string{pattern}}})[a.Path]:
 			found.add(at, "must have the wildcard {%s}, which names the account", a.Path)
 		case hostless(pattern):

@@ -10,8 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // Subject is the field of a log that identifies the client.
@@ -81,10 +80,10 @@ func newClients(p *policy.Policy, by Subject) (*clients, error) {
 	return w, err
 }
 
-func (w *clients) of(l *accesslog.Line) (*client, error) {
-	s := source{addr: l.Addr}
+func (w *clients) of(l *line) (*client, error) {
+	s := source{addr: l.addr}
 	if w.user != "" {
-		s.user = l.User
+		s.user = l.user
 	}
 	if c, ok := w.known[s]; ok {
 		return c, nil
@@ -147,7 +146,7 @@ func (w *clients) leftOut() (all []LeftOut) {
 			if l.Kind == policy.Concurrency {
 				why = "a log does not say which requests ran at the same time"
 			}
-			add(wire.LimitName(endpoint, l.Name), l.By, why)
+			add(agreed.LimitName(endpoint, l.Name), l.By, why)
 		}
 	}
 	p := w.policy

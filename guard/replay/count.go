@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
 // The most entries of a report's lists.
@@ -30,7 +29,6 @@ type reporter struct {
 	policy     *policy.Policy
 	clients    *clients
 	rep        Report
-	bytes      int64
 	limits     map[meter]*Limit
 	endpoints  map[string]*EndpointCount
 	reasons    map[guard.Reason]int64
@@ -41,10 +39,9 @@ type reporter struct {
 	options    bool
 }
 
-func newReporter(p *policy.Policy, w *clients, format string) *reporter {
+func newReporter(p *policy.Policy, w *clients) *reporter {
 	r := &reporter{policy: p, clients: w, limits: map[meter]*Limit{}, endpoints: map[string]*EndpointCount{}, reasons: map[guard.Reason]int64{}, subjects: map[string]*SubjectCount{}}
-	r.rep.Form, r.rep.Format = 1, format
-	r.rep.LeftOut = w.leftOut()
+	r.rep.Form, r.rep.LeftOut = 1, w.leftOut()
 	left := func(name string) bool {
 		return slices.ContainsFunc(r.rep.LeftOut, func(l LeftOut) bool { return l.Name == name })
 	}
@@ -102,7 +99,6 @@ func window(every policy.Every, window time.Duration) time.Duration {
 
 func (r *reporter) add(b *batch) {
 	rep := &r.rep
-	r.bytes += b.bytes
 	r.subsecond, r.unanswered, r.options = r.subsecond || b.subsecond, r.unanswered || b.unanswered, r.options || b.options
 	rep.Lines += b.lines
 	rep.Exempt += b.exempt
@@ -111,7 +107,7 @@ func (r *reporter) add(b *batch) {
 	rep.Limited += b.limited
 	rep.Unreadable += int64(len(b.bad))
 	if room := mostBad - len(rep.Bad); room > 0 {
-		slices.SortFunc(b.bad, func(a, b accesslog.Bad) int { return cmp.Compare(a.Number, b.Number) })
+		slices.SortFunc(b.bad, func(a, b Bad) int { return cmp.Compare(a.Number, b.Number) })
 		rep.Bad = append(rep.Bad, b.bad[:min(room, len(b.bad))]...)
 	}
 	for i := range b.jobs {
@@ -258,7 +254,7 @@ func (r *reporter) notes() {
 		note("Some lines have no status: limits that count only some responses count them.")
 	}
 	if r.options {
-		note("Lines with OPTIONS are decided: a log does not show which are preflights, which guard answers without counting them.")
+		note("Lines with OPTIONS are decided: a log does not show which are preflights, which the policy exempts.")
 	}
 	if rep.Disordered > 0 {
 		note("%s.", counted(rep.Disordered, "line is out of order, and decided at the time of a later one before it", "lines are out of order, and decided at the time of a later one before them"))

@@ -1,8 +1,6 @@
 // Package replay reports what a policy would have done to the traffic of an access log.
 //
-//	log, err := accesslog.NewReader(file, accesslog.Options{})
-//	...
-//	report, err := replay.Run(ctx, log, p, replay.Options{})
+//	report, err := replay.Run(ctx, file, p, replay.Options{})
 //	...
 //	err = report.WriteText(os.Stdout)
 //
@@ -14,7 +12,7 @@
 //
 // A line has the client's address, and its user if Options.Subject says so. Limits by other identities count no line, and
 // the report names them, as it does limits of kind concurrency. Run also skips challenges, and idempotency unless a
-// JSON field has the request's ID. It charges budgets the endpoint's estimate. A limit that counts only some responses counts by the
+// JSON line has the request's id. It charges budgets the endpoint's estimate. A limit that counts only some responses counts by the
 // line's status.
 //
 // # Clock

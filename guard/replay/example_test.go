@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/guard/replay"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
 func ExampleRun() {
@@ -21,16 +20,12 @@ endpoints:
 		fmt.Println(err)
 		return
 	}
-	log, err := accesslog.NewReader(strings.NewReader(`
+	log := strings.NewReader(`
 192.0.2.1 - - [01/Mar/2026:12:00:00 +0000] "GET /v1/search?q=a HTTP/1.1" 200 12
 192.0.2.1 - - [01/Mar/2026:12:00:01 +0000] "GET /v1/search?q=b HTTP/1.1" 200 12
 192.0.2.1 - - [01/Mar/2026:12:00:02 +0000] "GET /v1/search?q=c HTTP/1.1" 200 12
 192.0.2.2 - - [01/Mar/2026:12:00:02 +0000] "GET /v1/search?q=d HTTP/1.1" 200 12
-`), accesslog.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+`)
 	report, err := replay.Run(context.Background(), log, p, replay.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -17,7 +17,6 @@ import (
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
 // outcomes are what happened to the requests of a log.
@@ -72,28 +71,21 @@ func asServed(t *testing.T, log string, p *policy.Policy) outcomes {
 	}
 	status := 0
 	h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-	reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{Fields: map[string]string{"id": "id"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := reader.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range block.Lines {
-		clock.Set(l.Time)
-		status = l.Status
-		r := httptest.NewRequest(l.Method, l.Path, nil)
-		r.RemoteAddr = l.Addr + ":1"
-		if strings.Contains(l.Addr, ":") {
-			r.RemoteAddr = "[" + l.Addr + "]:1"
+	lines, _ := readAll(t, strings.NewReader(log))
+	for _, l := range lines {
+		clock.Set(l.at)
+		status = l.status
+		r := httptest.NewRequest(l.method, l.path, nil)
+		r.RemoteAddr = l.addr + ":1"
+		if strings.Contains(l.addr, ":") {
+			r.RemoteAddr = "[" + l.addr + "]:1"
 		}
 		r.Host = r.URL.Host
-		if l.User != "" {
-			r.Header.Set("X-Who", l.User)
+		if l.user != "" {
+			r.Header.Set("X-Who", l.user)
 		}
-		if l.ID != "" {
-			r.Header.Set("Idempotency-Key", l.ID)
+		if l.id != "" {
+			r.Header.Set("Idempotency-Key", l.id)
 		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
@@ -155,7 +147,6 @@ func randomPolicy(random *rand.Rand) string {
 version: 1
 timeout: 10s
 identities: {user: {func: true}, client: {first: [user, ip]}}
-paths: {case: fold}
 plans: {by: user, named: {pro: {limits: {base: {limit: 60}}}}}
 overrides: {deny: ["ip=192.0.2.2"], multiply: {"ip=192.0.2.3": 3}}
 limits: [{name: base, by: ip, kind: gcra, limit: 30, window: 1m}, ` + limits("shared", 60)[1:] + `
@@ -196,7 +187,7 @@ func randomLog(random *rand.Rand, lines int) string {
 		if random.IntN(3) == 0 {
 			id = fmt.Sprint("id", random.IntN(5))
 		}
-		fmt.Fprintf(&b, `{"time":%q,"remote_addr":"192.0.2.%d","method":%q,"uri":%q,"status":%d,"user":%q,"id":%q}`+"\n",
+		fmt.Fprintf(&b, `{"time":%q,"ip":"192.0.2.%d","method":%q,"path":%q,"status":%d,"user":%q,"id":%q}`+"\n",
 			at.Format(time.RFC3339Nano), 1+random.IntN(5), method, path, [...]int{200, 200, 401}[random.IntN(3)], user, id)
 	}
 	return b.String()
@@ -209,11 +200,7 @@ func TestRun_hasTheNumbersOfTheMiddleware(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 38))
 		text, log := randomPolicy(random), randomLog(random, 600)
 		served := asServed(t, log, mustPolicy(t, text))
-		reader, err := accesslog.NewReader(strings.NewReader(log), accesslog.Options{Fields: map[string]string{"id": "id"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Run(t.Context(), reader, mustPolicy(t, text), Options{Subject: ByUser})
+		r, err := Run(t.Context(), strings.NewReader(log), mustPolicy(t, text), Options{Subject: ByUser})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,4 +232,74 @@ func TestRun_shardsDoNotChangeTheNumbers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got.Limits) < 2 {
 		t.Errorf("(-one guard +several):\n%s", diff)
 	}
+}
+
+// traffic generates an access log from a seed, with addresses reserved for documentation.
+type traffic struct {
+	seed    uint64
+	lines   int
+	clients int           // few are frequent
+	gap     time.Duration // mean time between lines
+	bursts  int           // lines between bursts of a hundred requests of one client
+	json    bool          // JSON with microseconds, or else common with seconds
+	early   time.Duration // most time that a line is earlier than the one before
+}
+
+func (tr traffic) start() time.Time { return time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC) }
+
+func (tr traffic) String() string {
+	random := rand.New(rand.NewPCG(tr.seed, 1))
+	often := rand.NewZipf(random, 1.2, 4, uint64(tr.clients-1))
+	var b strings.Builder
+	at := tr.start()
+	burst, left := uint64(0), 0
+	for n := range tr.lines {
+		c := often.Uint64()
+		if tr.bursts > 0 && n%tr.bursts == tr.bursts-1 {
+			burst, left = c, 100
+		}
+		if left > 0 {
+			left--
+			c = burst
+			at = at.Add(time.Duration(random.Int64N(2000)) * time.Microsecond)
+		} else {
+			at = at.Add(time.Duration(random.ExpFloat64() * float64(tr.gap)).Truncate(time.Microsecond))
+		}
+		when := at
+		if tr.early > 0 && random.IntN(20) == 0 {
+			when = when.Add(-time.Duration(random.Int64N(int64(tr.early))))
+		}
+		method, path := request(random)
+		if tr.json {
+			fmt.Fprintf(&b, `{"time":%q,"ip":%q,"method":%q,"path":%q,"status":200}`+"\n", when.Format(time.RFC3339Nano), address(c), method, path)
+		} else {
+			fmt.Fprintf(&b, "%s - - [%s] \"%s %s HTTP/1.1\" 200 %d \"-\" \"test/1.0\"\n", address(c), when.Format("02/Jan/2006:15:04:05 -0700"), method, path, random.IntN(10_000))
+		}
+	}
+	return b.String()
+}
+
+func request(random *rand.Rand) (method, path string) {
+	switch n := random.IntN(10); {
+	case n < 5:
+		return "GET", "/v1/items?page=" + fmt.Sprint(random.IntN(9))
+	case n < 8:
+		return "POST", "/v1/chat"
+	case n < 9:
+		return "POST", "/login"
+	}
+	return "GET", "/static/app.js"
+}
+
+// address returns a documentation address: one of some hundred IPv4 addresses, or of an IPv6 /64.
+func address(n uint64) string {
+	switch {
+	case n >= 762:
+		return fmt.Sprintf("2001:db8:%x:%x::%x", n>>16, n&0xffff, n%7)
+	case n >= 508:
+		return fmt.Sprintf("203.0.113.%d", n-508+1)
+	case n >= 254:
+		return fmt.Sprintf("198.51.100.%d", n-254+1)
+	}
+	return fmt.Sprintf("192.0.2.%d", n+1)
 }

@@ -3,38 +3,210 @@ package replay
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
-//go:embed report.gohtml
-var pageText string
+//go:embed report.css
+var styles string
 
-var page = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"number": number, "share": share, "stamp": stamp, "lasting": lasting, "printable": terminal.Visible, "counted": counted, "listed": func(i int) bool { return i < mostListed }, "lines": func(n int64) string { return counted(n, "line", "lines") },
-	}).Parse(pageText))
-})
+// A page is HTML, whose text from elsewhere is escaped as html/template escapes it. That package would keep the linker from leaving out
+// methods that nobody calls.
+type page struct{ strings.Builder }
+
+var escaper = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")
+
+// add formats HTML, and escapes all texts among the arguments.
+func (p *page) add(format string, args ...any) {
+	for i, a := range args {
+		if text, ok := a.(string); ok {
+			args[i] = escaper.Replace(text)
+		}
+	}
+	fmt.Fprintf(p, format, args...)
+}
+
+// section adds a section with a heading and a table.
+func (p *page) section(heading string, rows func()) {
+	p.add("<section>\n<h2>%s</h2>\n<table>\n", heading)
+	rows()
+	p.add("</table>\n")
+}
 
 // WriteHTML writes the report as one HTML page without scripts or external files. It escapes all text of the log.
 func (r *Report) WriteHTML(w io.Writer) error {
-	return page().Execute(w, struct {
-		*Report
-		Time      timeChart
-		Subjects  []bar
-		Refusing  []bar
-		Endpoints []bar
-		More      int64 // subjects
-		Rest      int64 // blocks
-	}{
-		r, r.timeChart(), r.subjectBars(), r.limitBars(), r.endpointBars(), r.Hit - int64(len(r.Top)),
-		r.Blocks - int64(min(mostListed, len(r.BlockList))),
+	var p page
+	p.head(r)
+	if len(r.Buckets) > 0 {
+		p.chart(r)
+	}
+	p.add("<div class=\"two\">\n")
+	if len(r.Limits) > 0 {
+		p.section("Refused by limit", func() {
+			for _, b := range r.limitBars() {
+				p.add(`<tr><td><span class="name">%s</span><br><span class="small">%s</span></td>`, b.Label, b.Note)
+				p.bar(b, `%s<br><span class="small">%s</span>`, number(b.Refused), b.Comment)
+			}
+		})
+		p.add("</section>")
+	}
+	p.add("\n\n")
+	p.section("By endpoint", func() {
+		for _, b := range r.endpointBars() {
+			p.add(`<tr><td class="name">%s</td>`, b.Label)
+			p.bar(b, `%s refused<br><span class="small">%s allowed</span>`, number(b.Refused), number(b.Allowed))
+		}
 	})
+	p.add("</section>\n</div>\n\n<div class=\"two\">\n")
+	if bars := r.subjectBars(); len(bars) > 0 {
+		p.subjects(r, bars)
+	}
+	p.add("\n\n")
+	if len(r.Reasons) > 0 {
+		p.reasons(r)
+	}
+	p.add("\n</div>\n\n")
+	p.about(r)
+	p.add("</main>\n</body>\n</html>\n")
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+func (p *page) head(r *Report) {
+	title := "rlfunc replay"
+	if r.Log != "" {
+		title += ": " + r.Log
+	}
+	p.add("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n")
+	p.add("<title>%s</title>\n<style>\n", title)
+	p.WriteString(styles)
+	p.add("</style>\n</head>\n<body>\n<main>\n<h1>%s</h1>\n<p class=\"quiet\">", r.Verdict())
+	if r.Log != "" {
+		p.add("%s, ", r.Log)
+	}
+	if r.Requests > 0 {
+		p.add("%s to %s UTC, ", stamp(r.First), stamp(r.Last))
+	}
+	p.add("%s</p>\n\n<div class=\"cards\">\n", counted(r.Lines, "line", "lines"))
+	card := func(class, value, format string, args ...any) {
+		p.add("<div class=\"%s\"><b>%s</b><span class=\"quiet\">", class, value)
+		p.add(format+"</span></div>\n", args...)
+	}
+	refused := "card"
+	if r.Refused > 0 {
+		refused = "card bad"
+	}
+	card("card", number(r.Requests), "requests decided")
+	card("card", number(r.Allowed), "allowed")
+	card(refused, number(r.Refused), "refused, %s", share(r.Refused, r.Requests))
+	card("card", number(r.Hit), "of %s subjects had a refused request", number(r.Subjects))
+	card("card", number(r.Blocks), "blocks would have started")
+	p.add("</div>\n\n")
+}
+
+func (p *page) chart(r *Report) {
+	c := r.timeChart()
+	p.add(`<section>
+<div class="key"><i style="background:var(--allowed)"></i>allowed<i style="background:var(--refused)"></i>refused`)
+	if len(c.Blocks) > 0 {
+		p.add(`<i style="background:var(--block)"></i>start of a block`)
+	}
+	p.add("</div>\n<h2>Requests per %s</h2>\n", lasting(r.Bucket))
+	p.add("<svg viewBox=\"0 0 %v %v\" role=\"img\" aria-label=\"Requests over time, allowed and refused\">\n", c.Width, c.Height)
+	for _, t := range c.Rows {
+		p.add(`<line class="grid" x1="%v" x2="%v" y1="%[3]v" y2="%[3]v"/><text x="%[1]v" dx="-8" y="%[3]v" dy="4" text-anchor="end">%s</text>`+"\n", c.Left, c.Width, t.At, t.Text)
+	}
+	for _, b := range c.Columns {
+		p.add(`<g><title>%s</title><rect class="a" x="%v" y="%v" width="%v" height="%v"/>`, b.Title, b.X, b.Middle, b.Width, b.Lower-b.Middle)
+		p.add(`<rect class="r" x="%v" y="%v" width="%v" height="%v"/></g>`+"\n", b.X, b.Top, b.Width, b.Middle-b.Top)
+	}
+	for _, t := range c.Marks {
+		p.add(`<text x="%v" y="%v" dy="-10" text-anchor="middle">%s</text>`+"\n", t.At, c.Height, t.Text)
+	}
+	for _, t := range c.Blocks {
+		p.add(`<circle class="k" cx="%v" cy="%v" r="4"><title>%s</title></circle>`+"\n", t.At, c.Bottom, t.Text)
+	}
+	p.add("</svg>\n</section>\n\n")
+}
+
+// bar adds the cells of a bar, and ends its row; format is that of the numbers beside it.
+func (p *page) bar(b bar, format string, args ...any) {
+	p.add(`<td class="w"><svg viewBox="0 0 100 12" preserveAspectRatio="none" role="img" aria-label="%d refused, %d allowed">`, b.Refused, b.Allowed)
+	p.add(`<title>%s refused, %s allowed</title><rect class="r" x="0" y="0" width="%v" height="12"/>`, number(b.Refused), number(b.Allowed), b.Red)
+	p.add(`<rect class="a" x="%v" y="0" width="%v" height="12"/></svg></td><td class="n">`, b.Red, b.Grey)
+	p.add(format+"</td></tr>\n", args...)
+}
+
+func (p *page) subjects(r *Report, bars []bar) {
+	p.section("Most refused subjects", func() {
+		for _, b := range bars {
+			p.add(`<tr><td class="name">%s</td>`, b.Label)
+			p.bar(b, `%s<br><span class="small">%s</span>`, number(b.Refused), b.Share)
+		}
+	})
+	p.add("<details><summary>%d subjects in numbers", len(r.Top))
+	if more := r.Hit - int64(len(r.Top)); more > 0 {
+		p.add(", %s more with refused requests", number(more))
+	}
+	p.add(`</summary>
+<table><tr><th>subject</th><th class="n">requests</th><th class="n">refused</th><th>last reason</th><th>first refused</th><th>last refused</th></tr>
+`)
+	for _, s := range r.Top {
+		p.add(`<tr><td class="name">%s</td><td class="n">%s</td><td class="n">%s</td>`, terminal.Visible(s.Subject), number(s.Requests), number(s.Refused))
+		p.add(`<td>%s</td><td class="t">%s</td><td class="t">%s</td></tr>`+"\n", string(s.Reason), stamp(s.First), stamp(s.Last))
+	}
+	p.add("</table></details>\n</section>")
+}
+
+func (p *page) reasons(r *Report) {
+	p.add("<section>\n<h2>Reasons</h2>\n<table><tr><th>reason</th><th class=\"n\">refused</th><th class=\"n\">of all requests</th></tr>\n")
+	for _, one := range r.Reasons {
+		p.add(`<tr><td>%s</td><td class="n">%s</td><td class="n">%s</td></tr>`+"\n", string(one.Reason), number(one.Refused), share(one.Refused, r.Requests))
+	}
+	p.add("</table>\n")
+	if len(r.BlockList) > 0 {
+		p.add(`<h2 class="next">Blocks that would have started</h2>
+<table><tr><th>begins</th><th>subject</th><th>endpoint</th><th class="n">tier</th><th class="n">lasts</th></tr>
+`)
+		for _, b := range r.BlockList[:min(mostListed, len(r.BlockList))] {
+			p.add(`<tr><td class="t">%s</td><td class="name">%s</td><td>%s</td>`, stamp(b.Time), terminal.Visible(b.Subject), b.Endpoint)
+			p.add(`<td class="n">%d</td><td class="n">%s</td></tr>`+"\n", b.Tier, lasting(b.Seconds))
+		}
+		p.add("</table>")
+		if rest := r.Blocks - int64(min(mostListed, len(r.BlockList))); rest > 0 {
+			p.add(`<p class="quiet more">and %s more</p>`, number(rest))
+		}
+	}
+	p.add("\n</section>")
+}
+
+func (p *page) about(r *Report) {
+	p.add("<section>\n<h2>About these numbers</h2>\n<ul>\n<li>The Lua that guard runs on Redis decided each request, at the time in the log.</li>\n")
+	item := func(n int64, format, one, many string) {
+		if n > 0 {
+			p.add("<li>"+format+"</li>\n", counted(n, one, many))
+		}
+	}
+	item(r.Exempt, "%s exempt.", "line is", "lines are")
+	item(r.Unmatched, "%s no endpoint of the policy.", "line matches", "lines match")
+	item(r.Limited, "The service itself answered %s with 429.", "request", "requests")
+	item(r.Duplicates, "%s by ID and not charged.", "request was a duplicate", "requests were duplicates")
+	for _, note := range r.Notes {
+		p.add("<li>%s</li>\n", note)
+	}
+	if r.Unreadable > 0 {
+		p.add("<li>%s not decided:\n<ul>", counted(r.Unreadable, "line was", "lines were"))
+		for _, bad := range r.Bad {
+			p.add("<li>line %d: %s</li>", bad.Number, bad.Why)
+		}
+		p.add("</ul></li>\n")
+	}
+	p.add("</ul>\n</section>\n")
 }
 
 // A bar is one row of a chart.
@@ -179,12 +351,6 @@ func (r *Report) timeChart() timeChart {
 	}
 	return c
 }
-
-// AllowedHeight returns the height of the lower part.
-func (c column) AllowedHeight() float64 { return c.Lower - c.Middle }
-
-// RefusedHeight returns the height of the upper part.
-func (c column) RefusedHeight() float64 { return c.Middle - c.Top }
 
 // markEvery returns the seconds between marks of the time axis, which are at round times.
 func markEvery(bucket int64, n int) int64 {

@@ -9,17 +9,16 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
 // A batch is a block of a log, ready to decide, with the counts of its lines.
 type batch struct {
-	jobs                                                 []job
-	bytes, lines, exempt, unmatched, disordered, limited int64
-	bad                                                  []accesslog.Bad
-	subsecond                                            bool // a time has a fraction of a second
-	unanswered                                           bool // a line has no status
-	options                                              bool // a line may be a preflight
+	jobs                                          []job
+	lines, exempt, unmatched, disordered, limited int64
+	bad                                           []Bad
+	subsecond                                     bool // a time has a fraction of a second
+	unanswered                                    bool // a line has no status
+	options                                       bool // a line may be a preflight
 }
 
 // A preparer turns lines into jobs, in one goroutine.
@@ -30,29 +29,31 @@ type preparer struct {
 	late    time.Duration
 	clock   time.Time // never runs backwards
 	latest  int64     // line that set the clock
+
+	preflights bool // the policy exempts some
 }
 
-func (p *preparer) prepare(b *accesslog.Block) *batch {
-	out := &batch{jobs: make([]job, 0, len(b.Lines)), bytes: b.Bytes, lines: int64(len(b.Lines) + len(b.Bad)), bad: b.Bad}
-	for i := range b.Lines {
-		p.line(&b.Lines[i], out)
+func (p *preparer) prepare(b *block) *batch {
+	out := &batch{jobs: make([]job, 0, len(b.lines)), lines: int64(len(b.lines) + len(b.bad)), bad: b.bad}
+	for i := range b.lines {
+		p.line(&b.lines[i], out)
 	}
 	return out
 }
 
-func (p *preparer) line(l *accesslog.Line, out *batch) {
-	bad := func(why string) { out.bad = append(out.bad, accesslog.Bad{Number: l.Number, Why: why}) }
-	out.subsecond = out.subsecond || l.Time.Nanosecond() != 0
-	if l.Time.Before(p.clock) {
-		if behind := p.clock.Sub(l.Time); behind > p.late {
+func (p *preparer) line(l *line, out *batch) {
+	bad := func(why string) { out.bad = append(out.bad, Bad{Number: l.number, Why: why}) }
+	out.subsecond = out.subsecond || l.at.Nanosecond() != 0
+	if l.at.Before(p.clock) {
+		if behind := p.clock.Sub(l.at); behind > p.late {
 			bad(fmt.Sprintf("is %s earlier than line %d: the log is not in order", behind, p.latest))
 			return
 		}
 		out.disordered++
 	} else {
-		p.clock, p.latest = l.Time, l.Number
+		p.clock, p.latest = l.at, l.number
 	}
-	found, err := p.routes.of(l.Method, l.Path)
+	found, err := p.routes.of(l.method, l.path)
 	if found.Exempt {
 		out.exempt++
 		return
@@ -69,21 +70,23 @@ func (p *preparer) line(l *accesslog.Line, out *batch) {
 		bad(err.Error())
 		return
 	}
-	if l.Status == http.StatusTooManyRequests {
+	if l.status == http.StatusTooManyRequests {
 		out.limited++
 	}
-	out.unanswered = out.unanswered || l.Status == 0
-	out.options = out.options || l.Method == http.MethodOptions && p.policy.CORS != nil
+	out.unanswered = out.unanswered || l.status == 0
+	out.options = out.options || l.method == http.MethodOptions && p.preflights
 	e := found.Endpoint
-	call := web.Call{Operation: l.Method, Path: l.Path}
-	if e.Idempotency != nil && l.ID != "" {
-		call.Header = http.Header{http.CanonicalHeaderKey(e.Idempotency.Header): {l.ID}}
+	call := web.Call{Operation: l.method, Path: l.path}
+	if e.Idempotency != nil && l.id != "" {
+		call.Header = http.Header{http.CanonicalHeaderKey(e.Idempotency.Header): {l.id}}
 	}
 	out.jobs = append(out.jobs, job{
-		number: l.Number, at: p.clock, client: c, status: l.Status,
-		request: call.Request(p.policy, e, found.Others, &c.found),
+		number: l.number, at: p.clock, client: c, status: l.status,
+		request: call.Request(e, &c.found),
 	})
 }
+
+func isPreflight(pattern string) bool { return strings.HasPrefix(pattern, http.MethodOptions+" ") }
 
 // routes find endpoints as the middleware does.
 type routes struct {

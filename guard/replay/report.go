@@ -7,8 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A Report holds the decisions of a policy on a log, as counts.
@@ -16,15 +15,14 @@ type Report struct {
 	Form   int    `json:"format"`           // 1
 	Log    string `json:"log,omitempty"`    // name of the log, set by the caller
 	Policy string `json:"policy,omitempty"` // name of the policy, set by the caller
-	Format string `json:"log_format"`
 
-	Lines      int64           `json:"lines"`            // non-blank lines
-	Unreadable int64           `json:"unreadable"`       // lines that are not decided
-	Bad        []accesslog.Bad `json:"unreadable_lines"` // the first 10 of them
-	Exempt     int64           `json:"exempt"`           // lines that the policy exempts
-	Unmatched  int64           `json:"unmatched"`        // lines that no endpoint of the policy matches
-	Disordered int64           `json:"out_of_order"`     // lines decided at the time of a later one before them
-	Limited    int64           `json:"status_429"`       // lines that the service itself answered with 429
+	Lines      int64 `json:"lines"`            // non-blank lines
+	Unreadable int64 `json:"unreadable"`       // lines that are not decided
+	Bad        []Bad `json:"unreadable_lines"` // the first 10 of them
+	Exempt     int64 `json:"exempt"`           // lines that the policy exempts
+	Unmatched  int64 `json:"unmatched"`        // lines that no endpoint of the policy matches
+	Disordered int64 `json:"out_of_order"`     // lines decided at the time of a later one before them
+	Limited    int64 `json:"status_429"`       // lines that the service itself answered with 429
 
 	First time.Time `json:"first"` // first decided line
 	Last  time.Time `json:"last"`  // last decided line
@@ -77,7 +75,7 @@ type Limit struct {
 }
 
 // Title returns the limit's name as in refusals: ENDPOINT/LIMIT, or LIMIT for one of the whole policy.
-func (l *Limit) Title() string { return wire.LimitName(l.Endpoint, l.Name) }
+func (l *Limit) Title() string { return agreed.LimitName(l.Endpoint, l.Name) }
 
 // LeftOut is a limit, cost or abuse that the log does not tell enough about.
 type LeftOut struct {
@@ -116,7 +114,7 @@ type Block struct {
 // An UnreadableError means that no line of a log could be read. It matches ErrNothing.
 type UnreadableError struct {
 	Lines int64
-	Bad   []accesslog.Bad // the first 10
+	Bad   []Bad // the first 10
 }
 
 func (e *UnreadableError) Error() string {

@@ -17,7 +17,6 @@ import (
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/guard/replay/accesslog"
 )
 
 // Options configure Run. The zero value counts addresses and finds endpoints by the policy's patterns.
@@ -35,7 +34,6 @@ type Options struct {
 // Progress is the progress of a replay.
 type Progress struct {
 	Lines int64
-	Bytes int64     // of the uncompressed log
 	At    time.Time // of the last decided line
 }
 
@@ -45,15 +43,20 @@ var ErrNothing = errors.New("no line could be read")
 // ErrEmpty means that the log has no lines.
 var ErrEmpty = errors.New("the log is empty")
 
-// Run replays a log against a policy. It returns a *policy.Error, ErrEmpty, ErrNothing (as an *UnreadableError), the error of reading
+// Run replays a log against a policy. The log has lines in the common or combined format of Apache and nginx, or JSON objects with time (RFC 3339, or
+// seconds since 1970), ip, method and path, and if known status, user and id; it may be compressed with gzip. Run returns a *policy.Error, ErrEmpty, ErrNothing (as an *UnreadableError), the error of reading
 // the log, or that of ctx.
-func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options) (*Report, error) {
+func Run(ctx context.Context, log io.Reader, p *policy.Policy, o Options) (*Report, error) {
 	p, err := p.Complete()
 	if err != nil {
 		return nil, err
 	}
 	if o.Late == 0 {
 		o.Late = time.Minute
+	}
+	in, err := newLogReader(log)
+	if err != nil {
+		return nil, err
 	}
 	routes, err := newRoutes(p, o.Endpoint)
 	if err != nil {
@@ -74,16 +77,16 @@ func Run(ctx context.Context, log *accesslog.Reader, p *policy.Policy, o Options
 		}
 		defer judges[i].close()
 	}
-	r := newReporter(p, clients, string(log.Format()))
-	prep := &preparer{policy: p, routes: routes, clients: clients, late: o.Late}
-	if err := pump(ctx, log, prep, judges, r, o.Progress); err != nil {
+	r := newReporter(p, clients)
+	prep := &preparer{policy: p, routes: routes, clients: clients, late: o.Late, preflights: slices.ContainsFunc(p.Exempt, isPreflight)}
+	if err := pump(ctx, in, prep, judges, r, o.Progress); err != nil {
 		return nil, err
 	}
 	return r.report()
 }
 
 // pump reads lines, decides them and counts the decisions, each in a goroutine of its own.
-func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judges []*judge, r *reporter, progress func(Progress)) error {
+func pump(ctx context.Context, log *logReader, prep *preparer, judges []*judge, r *reporter, progress func(Progress)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	read, decided := make(chan *batch, 2), make(chan *batch, 2)
@@ -91,7 +94,7 @@ func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judges []*
 	go func() {
 		defer close(read)
 		for {
-			block, err := log.Next()
+			block, err := log.next()
 			if err != nil {
 				if !errors.Is(err, io.EOF) {
 					readErr = fmt.Errorf("read log: %w", err)
@@ -121,7 +124,7 @@ func pump(ctx context.Context, log *accesslog.Reader, prep *preparer, judges []*
 	for b := range decided {
 		r.add(b)
 		if progress != nil {
-			progress(Progress{Lines: r.rep.Lines, Bytes: r.bytes, At: r.rep.Last})
+			progress(Progress{Lines: r.rep.Lines, At: r.rep.Last})
 		}
 	}
 	return errors.Join(failed, readErr)

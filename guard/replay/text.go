@@ -69,8 +69,8 @@ func (r *Report) Verdict() string {
 	case r.Refused == 0:
 		return fmt.Sprintf("%s would have allowed all %s requests", name, number(r.Requests))
 	}
-	return fmt.Sprintf("%s would have refused %s of %s requests (%s), of %s of %s subjects",
-		name, number(r.Refused), number(r.Requests), share(r.Refused, r.Requests), number(r.Hit), number(r.Subjects))
+	return fmt.Sprintf("%s would have refused %s of %s requests (%s), of %s of %s",
+		name, number(r.Refused), number(r.Requests), share(r.Refused, r.Requests), number(r.Hit), counted(r.Subjects, "subject", "subjects"))
 }
 
 func (r *Report) writeRest(b *strings.Builder) {

@@ -12,7 +12,7 @@ import (
 
 // A guard that reports refused subjects to rlfunc top.
 func Example_guard() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	defer rdb.Close()
 	rules := &policy.Policy{Namespace: "shop"}
 

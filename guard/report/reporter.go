@@ -1,3 +1,17 @@
+// Package report reports to `rlfunc top` which subjects a guard refuses most, and which limits refuse.
+//
+//	reporter, err := report.New(rdb, report.Options{Namespace: "chat"})
+//	...
+//	defer reporter.Close()
+//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{reporter.Hooks()}})
+//
+// A [Reporter] counts in this process. At each interval it writes an [Interval] to Redis in the background, in one pipeline, under
+// <namespace>:{report}:<process>. The key expires after three intervals. Requests never wait for a report, and only
+// Options.OnError sees errors. [Read] and [Merge] return the counts of all processes.
+//
+// Memory is bounded by the space-saving algorithm (Metwally, Agrawal, El Abbadi, 2005): the most frequent subjects are always
+// counted, and each [Count] says by how much it may be too high. Guards also use the number of reporting processes: without Redis,
+// each admits an even part of a limit if that is more than its share.
 package report
 
 import (
@@ -6,6 +20,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -196,4 +211,78 @@ func printable(subject string) string {
 func (r *Reporter) reset(now time.Time) {
 	r.begin, r.counts = now, Interval{}
 	r.subjects, r.limits = newTop(r.options.MaxSubjects), newTop(r.options.MaxSubjects)
+}
+
+// A Count is the number of refusals of a subject or by a limit.
+type Count struct {
+	Name string `json:"name"`
+	N    int64  `json:"n"`              // at most Over too high, never too low
+	Over int64  `json:"over,omitempty"` // count of the name that this one replaced
+}
+
+// A top counts the most frequent names in bounded memory.
+type top struct {
+	max   int
+	index map[string]int // index in heap
+	heap  []Count        // lowest count first
+}
+
+func newTop(maxNames int) *top {
+	return &top{max: maxNames, index: make(map[string]int, maxNames)}
+}
+
+func (t *top) add(name string) {
+	i, ok := t.index[name]
+	switch {
+	case ok:
+		t.heap[i].N++
+	case len(t.heap) < t.max:
+		t.heap = append(t.heap, Count{Name: name, N: 1})
+		i = len(t.heap) - 1
+		t.index[name] = i
+		t.up(i)
+		return
+	default:
+		i = 0
+		least := t.heap[0]
+		delete(t.index, least.Name)
+		t.heap[0] = Count{Name: name, N: least.N + 1, Over: least.N}
+		t.index[name] = 0
+	}
+	t.down(i)
+}
+
+// counts returns the names by count, highest first.
+func (t *top) counts() []Count {
+	all := slices.Clone(t.heap)
+	sortCounts(all)
+	return all
+}
+
+func (t *top) up(i int) {
+	for i > 0 && t.heap[i].N < t.heap[(i-1)/2].N {
+		t.swap(i, (i-1)/2)
+		i = (i - 1) / 2
+	}
+}
+
+func (t *top) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {
+			if t.heap[child].N < t.heap[least].N {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		t.swap(i, least)
+		i = least
+	}
+}
+
+func (t *top) swap(i, j int) {
+	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
+	t.index[t.heap[i].Name], t.index[t.heap[j].Name] = i, j
 }

@@ -179,25 +179,3 @@ func TestRead_skipsWhatIsNoReport(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
-
-func TestMerge_ofNothing(t *testing.T) {
-	if diff := cmp.Diff(report.Interval{Format: 1}, report.Merge(nil), cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func BenchmarkDecided(b *testing.B) {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	defer rdb.Close()
-	r, err := report.New(rdb, report.Options{Every: time.Hour})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer r.Close()
-	decided := r.Hooks().Decided
-	e := guard.Event{Decision: &guard.Decision{Subject: "key=1", Reason: guard.ReasonBlocked}}
-	b.ReportAllocs()
-	for b.Loop() {
-		decided(b.Context(), e)
-	}
-}

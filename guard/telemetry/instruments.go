@@ -21,8 +21,6 @@ const (
 	reasonKey    = attribute.Key("rlfunc.reason")
 	fallbackKey  = attribute.Key("rlfunc.fallback")
 	cachedKey    = attribute.Key("rlfunc.cached")
-	liveKey      = attribute.Key("rlfunc.live")
-	shadowLabel  = attribute.Key("rlfunc.shadow")
 	duplicateKey = attribute.Key("rlfunc.duplicate")
 	subjectKey   = attribute.Key("rlfunc.subject")
 	refusedKey   = attribute.Key("rlfunc.refused")
@@ -41,8 +39,9 @@ type instruments struct {
 	errors, fallbacks, duplicates   metric.Int64Counter
 	warnings                        metric.Int64Counter
 	refunds, settlements, reloads   metric.Int64Counter
+	unknown                         metric.Int64Counter
 	prefetchCalls, prefetchTokens   metric.Int64Counter
-	shadowRefusals, shadowDecisions metric.Int64Counter
+	shadowRefusals                  metric.Int64Counter
 	leases, undefined               metric.Int64Counter
 	breakers                        metric.Int64UpDownCounter
 	decisionDuration, redisDuration metric.Float64Histogram
@@ -76,13 +75,13 @@ func (in *instruments) make(m metric.Meter) error {
 	observed(&in.cacheHits, "rlfunc.guard.deny_cache.hits", "Cached refusals, without a Redis call.")
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled reservations, by outcome.")
+	counter(&in.unknown, "rlfunc.guard.unknown_usages", "{settlement}", "Settlements of estimates because it is not known what was used, by reason.")
 	counter(&in.leases, "rlfunc.guard.leases", "{call}", "Renewals and releases of leases by their text, by outcome.")
 	counter(&in.undefined, "rlfunc.guard.undefined_identities", "{request}", "Requests with a subject whose identity the policy does not define; no limit counts it.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policy reloads, with those that failed.")
 	counter(&in.prefetchCalls, "rlfunc.guard.prefetch.calls", "{call}", "Calls for tokens of prefetched limits.")
 	counter(&in.prefetchTokens, "rlfunc.guard.prefetch.tokens", "{token}", "Tokens of prefetched limits; lost ones count until their window ends.")
 	counter(&in.shadowRefusals, "rlfunc.guard.shadow.refusals", "{decision}", "Requests that a shadow limit would have refused.")
-	counter(&in.shadowDecisions, "rlfunc.guard.shadow.decisions", "{decision}", "Requests that a shadow policy decided, too, by both decisions.")
 	b, err := m.Int64UpDownCounter("rlfunc.guard.breaker.open", metric.WithUnit("{breaker}"),
 		metric.WithDescription("Open circuit breakers."))
 	in.breakers = b
@@ -111,9 +110,9 @@ func (in *instruments) startAtZero() {
 	zero(in.refunds, outcomeKey, "refunded", failed)
 	zero(in.leases, outcomeKey, string(guard.LeaseRenewed), string(guard.LeaseReleased), string(guard.LeaseLost), failed)
 	zero(in.reloads, outcomeKey, "loaded", failed)
+	zero(in.unknown, reasonKey, string(guard.UnknownUnread), string(guard.UnknownUntold), string(guard.UnknownEncoding))
 	zero(in.settlements, outcomeKey, failed,
-		string(cost.SettleOutcomeSettled), string(cost.SettleOutcomeRepeated), string(cost.SettleOutcomeLate),
-		string(cost.SettleOutcomeUnknown))
+		string(cost.SettleOutcomeSettled), string(cost.SettleOutcomeRepeated), string(cost.SettleOutcomeUnknown))
 }
 
 const otherKind = "other"

@@ -96,14 +96,16 @@ func (s *sampler) sample(now time.Time) (skipped int64, ok bool) {
 	return 0, false
 }
 
-// subject returns the form of a subject in spans and records, such as "ip=203....#8f3a90c1d2e4": its identity, at most the first
+func (t *Telemetry) subject(s string) string { return Shorten(t.key, s) }
+
+// Shorten returns the form of a subject in spans and records, such as "ip=203....#8f3a90c1d2e4": its identity, at most the first
 // four bytes and a third of the value, and 48 bits of a keyed hash. Without the key, a reader of logs cannot find an address by
 // trying all of them. For a combination it returns the first identity and the hash of the whole. "" stays "".
-func (t *Telemetry) subject(s string) string {
+func Shorten(key []byte, s string) string {
 	if s == "" {
 		return ""
 	}
-	mac := hmac.New(sha256.New, t.key)
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(s))
 	hash := hex.EncodeToString(mac.Sum(nil)[:6])
 	s, _, _ = strings.Cut(s, "+")

@@ -64,7 +64,6 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 	want := []string{
 		"DEBUG request allowed",
 		"DEBUG reservation ended",
-		"DEBUG shadow policy decided differently",
 		"ERROR circuit breaker opened",
 		"ERROR cost not recorded; the budgets lack it",
 		"ERROR policy not replaced; the old policy stays in use",
@@ -74,6 +73,7 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 		"INFO policy replaced",
 		"WARN no limit counts a subject whose identity the policy does not define",
 		"WARN request refused",
+		"WARN usage unknown, so the estimate counts",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(levels))); diff != "" {
 		t.Errorf("levels and messages (-want +got):\n%s", diff)

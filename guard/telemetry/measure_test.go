@@ -77,7 +77,7 @@ func TestHooks_countDecisions(t *testing.T) {
 	want := map[string][]string{
 		"rlfunc.guard.breaker.open": {"3"},
 		"rlfunc.guard.decision.duration": {
-			"endpoint=chat outcome=allowed 6", "endpoint=chat outcome=refused 3",
+			"endpoint=chat outcome=allowed 5", "endpoint=chat outcome=refused 3",
 			"endpoint=closed outcome=unavailable 2", "endpoint=local outcome=allowed 2",
 			"endpoint=login outcome=allowed 1", "endpoint=login outcome=refused 2",
 			"endpoint=open outcome=allowed 2", "endpoint=other outcome=error 1",
@@ -87,7 +87,7 @@ func TestHooks_countDecisions(t *testing.T) {
 		"rlfunc.guard.decisions": {
 			"endpoint=chat limit=all outcome=refused reason=global 2",
 			"endpoint=chat limit=minute outcome=refused reason=limit 2",
-			"endpoint=chat outcome=allowed 6",
+			"endpoint=chat outcome=allowed 5",
 			"endpoint=chat outcome=refused reason=denied 1",
 			"endpoint=closed limit=minute outcome=unavailable 2",
 			"endpoint=local outcome=allowed 2", "endpoint=login outcome=allowed 1",
@@ -107,18 +107,18 @@ func TestHooks_countDecisions(t *testing.T) {
 		"rlfunc.guard.fallbacks":       {"fallback=local 2", "fallback=open 2"},
 		"rlfunc.guard.refunds":         {"outcome=refunded 2"},
 
-		"rlfunc.guard.undefined_identities": {"2"},
+		"rlfunc.guard.undefined_identities": {"1"},
 		"rlfunc.guard.leases":               {"outcome=failed 1", "outcome=lost 1", "outcome=released 1", "outcome=renewed 1"},
 		"rlfunc.guard.policy.reloads":       {"outcome=failed 1", "outcome=loaded 1"},
 		"rlfunc.guard.prefetch.calls":       {"limit=total outcome=answered 3", "limit=total outcome=failed 1"},
 		"rlfunc.guard.prefetch.tokens":      {"limit=total outcome=lost 2", "limit=total outcome=refunded 3", "limit=total outcome=taken 9"},
 		"rlfunc.guard.redis.duration": {
-			"endpoint=chat 8", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 3",
+			"endpoint=chat 7", "endpoint=closed 1", "endpoint=local 1", "endpoint=login 3",
 			"endpoint=open 1", "endpoint=pay 5", "endpoint=prove 1",
 		},
-		"rlfunc.guard.settlements":      {"outcome=failed 2", "outcome=settled 2"},
-		"rlfunc.guard.shadow.decisions": {"endpoint=chat live=allowed shadow=allowed 1", "endpoint=chat live=allowed shadow=global 1"},
-		"rlfunc.guard.shadow.refusals":  {"endpoint=chat limit=trial 2"},
+		"rlfunc.guard.settlements":     {"outcome=failed 2", "outcome=settled 3"},
+		"rlfunc.guard.shadow.refusals": {"endpoint=chat limit=trial 2"},
+		"rlfunc.guard.unknown_usages":  {"reason=untold 1"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after the traffic (-want +got):\n%s", diff)
@@ -142,7 +142,7 @@ func TestSeries_doNotGrowWithSubjects(t *testing.T) {
 	heap(&first)
 	for i := range 100_000 {
 		name := "ip" + strconv.Itoa(i) + "=" + strconv.Itoa(i)
-		r := guard.Request{Endpoint: "chat", Subjects: []string{name, name + "=1"}, Also: []string{"key=" + name}, Receipt: name}
+		r := guard.Request{Endpoint: "chat", Subjects: []string{name, name + "=1"}, Receipt: name}
 		hooks.Decided(t.Context(), guard.Event{Request: r, Redis: 1, Duration: 1, Decision: &guard.Decision{
 			Endpoint: "chat", Subject: name, Reason: guard.ReasonLimit, Refused: name, RetryAfter: 1,
 			Limits: []guard.LimitState{{Name: "minute", Subject: name}},

@@ -89,7 +89,7 @@ func refusing(d *guard.Decision) string {
 	case guard.ReasonLimit, guard.ReasonGlobal:
 		for i := range d.Limits {
 			l := &d.Limits[i]
-			if !l.Allowed && !l.Shadow && l.Global == (d.Reason == guard.ReasonGlobal) && l.RetryAfter > longest {
+			if l.Refuses() && l.Global == (d.Reason == guard.ReasonGlobal) && l.RetryAfter > longest {
 				name, longest = l.Name, l.RetryAfter
 			}
 		}
@@ -128,28 +128,11 @@ func newEndpointSeries(endpoint string) *endpointSeries {
 	return &endpointSeries{set: set, add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 
-// A shadowKey holds the labels of what a shadow limit, or a shadow policy beside the live one, would have decided.
-type shadowKey struct{ endpoint, limit, live, shadow string }
+// A shadowKey holds the labels of what a shadow limit would have refused.
+type shadowKey struct{ endpoint, limit string }
 
 func newShadow(key shadowKey) []metric.AddOption {
-	attributes := []attribute.KeyValue{endpointKey.String(key.endpoint)}
-	if key.limit != "" {
-		attributes = append(attributes, limitKey.String(key.limit))
-	} else {
-		attributes = append(attributes, liveKey.String(key.live), shadowLabel.String(key.shadow))
-	}
-	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(attributes...))}
-}
-
-// verdict returns a decision in one word, as in guard.Difference: allowed, the reason of a refusal, or error.
-func verdict(e *guard.Event) string {
-	switch {
-	case e.Err != nil:
-		return erring
-	case e.Decision.Allowed:
-		return allowed
-	}
-	return string(e.Decision.Reason)
+	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(endpointKey.String(key.endpoint), limitKey.String(key.limit)))}
 }
 
 // measure counts a decision. A cached refusal only increments two atomic counters, which observe reads at each collection.

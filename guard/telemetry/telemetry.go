@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
@@ -92,7 +94,6 @@ func (t *Telemetry) Hooks() guard.Hooks {
 		Prefetched: t.prefetched,
 		Settled:    t.settled,
 		Leased:     t.leased,
-		Shadowed:   t.shadowed,
 		Reloaded:   t.reloaded,
 	}
 	if t.tracer != nil {
@@ -154,6 +155,13 @@ func (t *Telemetry) prefetched(added guard.Prefetch) {
 
 func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
 	t.count(ctx, t.instruments.settlements, outcomeKey, outcome(err, s.Outcome))
+	if s.Unknown != "" {
+		t.count(ctx, t.instruments.unknown, reasonKey, string(s.Unknown))
+		if skipped, ok := t.samplers.of(samplerKey{why: "unknown"}).sample(t.now()); ok {
+			t.logger.LogAttrs(ctx, slog.LevelWarn, "usage unknown, so the estimate counts",
+				slog.String("subject", t.subject(s.Subject)), slog.String("reason", string(s.Unknown)), slog.Int64("skipped", skipped))
+		}
+	}
 	switch {
 	case err != nil && s.Reservation == "":
 		t.logNotEnded(ctx, "record", "cost not recorded; the budgets lack it", s.Subject, err)
@@ -178,20 +186,59 @@ func (t *Telemetry) reloaded(err error) {
 	}
 }
 
-func (t *Telemetry) shadowed(ctx context.Context, live, shadow guard.Event) {
-	key := shadowKey{endpoint: live.Request.Endpoint, live: verdict(&live), shadow: verdict(&shadow)}
-	t.instruments.shadowDecisions.Add(ctx, 1, t.shadows.of(key)...)
-	if key.live != key.shadow && t.logger.Enabled(ctx, slog.LevelDebug) {
-		t.logger.LogAttrs(ctx, slog.LevelDebug, "shadow policy decided differently",
-			slog.String("endpoint", key.endpoint), slog.String("subject", t.subject(live.Subject())),
-			slog.String("live", key.live), slog.String("shadow", key.shadow))
-	}
-}
-
 // outcome returns failed, or the outcome of a success.
 func outcome(err error, success string) string {
 	if err != nil {
 		return failed
 	}
 	return success
+}
+
+// A spanKey is the context key of a Telemetry's own span, because other hooks may start spans within it.
+type spanKey struct{ of *Telemetry }
+
+func (t *Telemetry) deciding(ctx context.Context, _ *guard.Request) context.Context {
+	ctx, span := t.tracer.Start(ctx, "guard.decide")
+	if span.IsRecording() {
+		ctx = context.WithValue(ctx, spanKey{t}, span)
+	}
+	return ctx
+}
+
+func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
+	span, ok := ctx.Value(spanKey{t}).(trace.Span)
+	if !ok {
+		return
+	}
+	attributes := make([]attribute.KeyValue, 0, 11)
+	attributes = append(attributes,
+		endpointKey.String(s.key.endpoint), outcomeKey.String(s.key.outcome),
+		subjectKey.String(t.subject(e.Subject())))
+	if s.key.limit != "" {
+		attributes = append(attributes, limitKey.String(s.key.limit))
+	}
+	if s.key.reason != guard.ReasonNone {
+		attributes = append(attributes, reasonKey.String(string(s.key.reason)))
+	}
+	if e.Function != "" {
+		attributes = append(attributes, procedureKey.String(e.Function))
+	}
+	if d := e.Decision; d != nil {
+		attributes = append(attributes, cachedKey.Bool(d.Cached), duplicateKey.Bool(d.Duplicate))
+		if d.Refused != "" {
+			attributes = append(attributes, refusedKey.String(t.subject(d.Refused)))
+		}
+		if d.Fallback != guard.FallbackNone {
+			attributes = append(attributes, fallbackKey.String(string(d.Fallback)))
+		}
+	}
+	if err := failureOf(e); err != nil {
+		kind := kindOf(err)
+		attributes = append(attributes, errorKey.String(kind))
+		if e.Err != nil {
+			span.SetStatus(codes.Error, kind)
+		}
+	}
+	span.SetAttributes(attributes...)
+	span.End()
 }

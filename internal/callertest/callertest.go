@@ -58,7 +58,6 @@ func Run(t *testing.T, open Open) {
 		"missing library, by node":    s.missingLibraryByNode,
 		"moving slots":                s.movingSlots,
 		"failover":                    s.failover,
-		"scripts":                     s.scripts,
 		"guard admits what it should": s.guardAdmits,
 		"guard recovers":              s.guardRecovers,
 	} {
@@ -94,8 +93,8 @@ func call(ctx context.Context, c *fcall.Client, function, key string) (int64, er
 	if err != nil {
 		return 0, err
 	}
-	n := r.Count("n")
-	return n, r.Close()
+	n := r.Int("n")
+	return n, r.Err()
 }
 
 func hit(t *testing.T, c *fcall.Client, key string) (int64, error) {

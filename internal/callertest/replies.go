@@ -94,27 +94,6 @@ func RunWithLeastPermissions(t *testing.T, open Open) {
 	}
 }
 
-// A node without functions runs scripts, whose text goes once.
-func (s suite) scripts(t *testing.T) {
-	for name, to := range s.at {
-		t.Run(name, func(t *testing.T) {
-			c := clientOf(t, s.open(t, to), fcall.Options{Mode: fcall.ModeScripts})
-			for want := range int64(3) {
-				if n, err := hit(t, c, t.Name()); n != want+1 || err != nil {
-					t.Errorf("%d, %v, want %d", n, err, want+1)
-				}
-			}
-			if n, err := call(t.Context(), c, "look", t.Name()); n != 3 || err != nil {
-				t.Errorf("%d, %v, want 3", n, err)
-			}
-			stats := adminOf(t, to.Addrs[0]).Info(t.Context(), "commandstats").Val()
-			if !strings.Contains(stats, "cmdstat_eval:calls=1,") {
-				t.Errorf("want one EVAL of hit:\n%s", stats)
-			}
-		})
-	}
-}
-
 // After a failover, calls run on the new primary.
 func (s suite) failover(t *testing.T) {
 	sentinels := engines.OnPath(t).StartSentinels(t, 1)
@@ -124,7 +103,7 @@ func (s suite) failover(t *testing.T) {
 	if n, err := hit(t, c, "k"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	run(t, old.Client(t), "WAIT", 1, 1000)
+	old.AwaitReplicas(t, 1)
 	old.Kill()
 	now := sentinels.AwaitFailover(t, old)
 	var outcomes tally

@@ -4,12 +4,14 @@ package counting
 import "github.com/rlfunc/rlfunc/fcall"
 
 const code = `#!lua name=fcalltest_v1
+do -- rlfunc: lines=5 file=fcalltest/hit.lua
 local function hit(keys, args)
   local n = redis.call('INCR', keys[1])
   redis.call('PEXPIRE', keys[1], 60000)
   return {n}
 end
 redis.register_function('fcalltest_v1_hit', hit)
+end
 redis.register_function{function_name='fcalltest_v1_look', flags={'no-writes'}, callback=function(keys, args)
   return {tonumber(redis.call('GET', keys[1]) or 0)}
 end}
@@ -22,6 +24,7 @@ end)
 redis.register_function('fcalltest_v1_quota', function(keys, args)
   return {err='QUOTA is used up'}
 end)
+do -- rlfunc: lines=9 file=fcalltest/crash.lua
 redis.register_function('fcalltest_v1_crash', function(keys, args)
   redis.call('SET', keys[1], 'x', 'PX', 60000)
   local none = nil
@@ -31,19 +34,17 @@ redis.register_function('fcalltest_v1_wrongtype', function(keys, args)
   redis.call('SET', keys[1], 'x', 'PX', 60000)
   return redis.call('LPUSH', keys[1], '1')
 end)
+end
 redis.register_function('fcalltest_v1_nested', function(keys, args)
-  return {1, redis.error_reply('RLARG hidden')}
+  return {redis.error_reply('RLARG hidden')}
 end)
 redis.register_function('fcalltest_v1_nothing', function(keys, args) return nil end)
 `
 
 // Library counts the calls that ran, even if their replies are lost: each hit is one INCR.
-var Library = &fcall.Library{
-	Name: "fcalltest", Version: "1.0.0", ServerName: "fcalltest_v1", Code: code,
-	Files: []fcall.Section{{Line: 1}, {Line: 2, File: "fcalltest/hit.lua", FileLine: 1}, {Line: 20, File: "fcalltest/crash.lua", FileLine: 101}},
-}
+var Library = &fcall.Library{Name: "fcalltest", Version: "1.0.0", ServerName: "fcalltest_v1", Code: code}
 
 // Function returns a function of the Library.
 func Function(name string) *fcall.Function {
-	return &fcall.Function{Library: Library, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}, Results: []fcall.Result{{}}}
+	return &fcall.Function{Library: Library, Name: name, ServerName: "fcalltest_v1_" + name, ReadOnly: name == "look", Codes: []string{"QUOTA"}}
 }

@@ -108,7 +108,7 @@ func (p *Proxy) serve(client net.Conn, number int32) {
 			return
 		}
 		words := bytes.ToLower(buf[:n])
-		calls := bytes.Count(words, []byte("fcall\r\n")) + bytes.Count(words, []byte("evalsha\r\n"))
+		calls := bytes.Count(words, []byte("fcall\r\n"))
 		if r := p.refusal.Load(); r != nil && number <= r.first {
 			quits := bytes.Contains(words, []byte("quit\r\n")) // answered here, so that its reply keeps its place
 			replies := strings.Repeat(r.reply, calls)

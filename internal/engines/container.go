@@ -1,5 +1,3 @@
-//go:build !nocontainers
-
 package engines
 
 import (
@@ -8,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,39 +15,82 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
-	"github.com/redis/go-redis/v9"
+	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
-	tclog "github.com/testcontainers/testcontainers-go/log"
+	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// containerCommand runs a server that ends itself after two hours: a test process that was killed could not do it, and the reaper of
-// testcontainers needs an image of its own, which not every machine can pull. From coreutils 9.10 on timeout refuses to be a container's
-// first process, so a shell is.
-func containerCommand(program string, args ...string) []string {
-	return append([]string{"sh", "-c", `timeout 7200 "$@"; exit`, "sh", program}, args...)
+// docker is the Docker engine of this machine itself, so that its containers can share the machine's network: a published port would pass each
+// byte through a process of Docker, which takes as long as the server. Topologies need the program docker as well.
+var docker = sync.OnceValues(func() (*testcontainers.DockerClient, error) {
+	os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true") // its image is one that not every machine can pull
+	log.SetDefault(log.NewNoopLogger())
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	engine, err := testcontainers.NewDockerClientWithOpts(ctx)
+	if _, missing := exec.LookPath("docker"); missing != nil || err != nil {
+		return nil, errors.New("no Docker engine answers")
+	}
+	info, err := engine.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return nil, err
+	}
+	// A virtual machine of Docker, and a container that has its host's socket, have names of their own.
+	if name, err := os.Hostname(); err != nil || info.Info.Name != name {
+		return nil, errors.New("the Docker engine is not on this machine itself, so containers cannot share its network")
+	}
+	return engine, nil
+})
+
+// localImage returns the first of the images that is on this machine. Tests never pull one: that takes from a second to forever.
+func localImage(ctx context.Context, images ...string) (string, error) {
+	engine, err := docker()
+	if err != nil {
+		return "", err
+	}
+	for _, image := range images {
+		if _, err := engine.ImageInspect(ctx, image); err == nil {
+			return image, nil
+		}
+	}
+	return "", fmt.Errorf("image %s is not on this machine; make images puts it there", images[0])
+}
+
+// startContainer runs a command in a container that shares the machine's network, or finds the one of that name. It ends itself after two
+// hours, as a test process that was killed could not do it. From coreutils 9.10 on timeout refuses to be a container's first process, so a
+// shell is. The label names the owner of the pool, who removes what a killed process leaves.
+func startContainer(ctx context.Context, image, name string, command ...string) (*testcontainers.DockerContainer, error) {
+	options := []testcontainers.ContainerCustomizer{
+		testcontainers.WithCmd(append([]string{"sh", "-c", `timeout 7200 "$@"; exit`, "sh"}, command...)...),
+		testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")}),
+		testcontainers.WithHostConfigModifier(func(h *container.HostConfig) { h.NetworkMode, h.AutoRemove = "host", true }),
+	}
+	if name != "" {
+		options = append(options, testcontainers.WithReuseByName(name))
+	}
+	c, err := testcontainers.Run(ctx, image, options...)
+	if err != nil {
+		removeContainer(c)
+	}
+	return c, err
+}
+
+func removeContainer(c *testcontainers.DockerContainer) {
+	_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
 }
 
 // inContainer starts the first of the images that is on this machine. With a name it returns the server of the container of that name, if
 // one runs.
 func inContainer(program string, images ...string) func(ctx context.Context, name string, args []string) (*server, error) {
 	return func(ctx context.Context, name string, args []string) (srv *server, err error) {
-		// testcontainers panics on some machines that have no Docker.
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("docker: %v", p)
-			}
-		}()
-		where := prepareDocker()
 		ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 		defer cancel()
-		image, err := localImage(ctx, images)
+		image, err := localImage(ctx, images...)
 		if err != nil {
 			return nil, err
 		}
-		args = append([]string{"--protected-mode", "no", "--save", "", "--appendonly", "no"}, args...)
 		for range 3 { // another process may take the port first
-			if srv, err = runServer(ctx, where, image, name, program, args); err == nil {
+			if srv, err = runServer(ctx, image, name, program, args); err == nil {
 				return srv, nil
 			}
 		}
@@ -58,221 +98,67 @@ func inContainer(program string, images ...string) func(ctx context.Context, nam
 	}
 }
 
-// ownerLabel names the owner of the pool, who removes what a killed process leaves.
-func ownerLabel() testcontainers.CustomizeRequestOption {
-	return testcontainers.WithLabels(map[string]string{"rlfunc.engines": os.Getenv("RLFUNC_ENGINE_POOL")})
-}
-
-func runServer(ctx context.Context, where dockerHost, image, name, program string, args []string) (*server, error) {
-	options := []testcontainers.ContainerCustomizer{ownerLabel()}
-	if name != "" {
-		options = append(options, testcontainers.WithReuseByName(name))
-	}
-	if where == thisMachine {
-		port, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		args = append(slices.Clone(args), "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dbfilename", dataFile(port))
-	} else {
-		options = append(options, testcontainers.WithExposedPorts("6379/tcp"))
-	}
-	c, err := testcontainers.Run(ctx, image, append(options,
-		testcontainers.WithCmd(containerCommand(program, args...)...),
-		testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
-			h.AutoRemove = true
-			switch where {
-			case thisMachine:
-				// A published port would pass each byte through a process of Docker, which takes as long as the server.
-				h.NetworkMode = "host"
-			case besideThis:
-				// The server has no password: it is for this machine only.
-				port := network.MustParsePort("6379/tcp")
-				h.PortBindings = network.PortMap{port: {{HostIP: netip.MustParseAddr("127.0.0.1")}}}
-			}
-		}),
-	)...)
-	end := func() {
-		// The context of the test that started it may be over.
-		_ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0))
-	}
+func runServer(ctx context.Context, image, name, program string, args []string) (*server, error) {
+	port, err := freePort()
 	if err != nil {
-		end()
 		return nil, err
 	}
-	find := published
-	if where == thisMachine {
-		find = listening
-	}
-	addr, version, err := find(ctx, c)
+	c, err := startContainer(ctx, image, name, append([]string{
+		program, "--protected-mode", "no", "--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dbfilename", dataFile(port),
+	}, args...)...)
 	if err != nil {
-		text := containerLog(c)
-		end()
-		return nil, fmt.Errorf("%w: %s", err, text)
+		return nil, err
 	}
-	return &server{
-		version: version,
-		how:     "container " + image,
-		url:     "redis://" + addr + "/0",
-		options: redis.Options{Addr: addr},
-		end:     end,
-		log:     func() string { return containerLog(c) },
-	}, nil
+	s := &server{how: "container " + image, end: func() { removeContainer(c) }, log: func() string { return containerLog(c) }}
+	if err := s.find(ctx, c); err != nil {
+		err = fmt.Errorf("%w: %s", err, s.log())
+		s.end()
+		return nil, err
+	}
+	return s, nil
 }
 
-// A dockerHost is where the Docker engine runs.
-type dockerHost int
-
-const (
-	thisMachine dockerHost = iota // its containers can share this process's network
-	besideThis                    // in a virtual machine, or outside of the container of this process
-	elsewhere
-)
-
-// prepareDocker sets up testcontainers, once for the process, and returns where the Docker engine runs.
-var prepareDocker = sync.OnceValue(func() dockerHost {
-	setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
-	tclog.SetDefault(tclog.NewNoopLogger())
-	if strings.HasPrefix(os.Getenv("DOCKER_HOST"), "tcp://") {
-		return elsewhere
-	}
-	setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	// A virtual machine of Docker, and a container that has its host's socket, have names of their own.
-	engine, err := exec.CommandContext(ctx, "docker", "info", "--format", "{{.Name}}").Output()
-	if name, unnamed := os.Hostname(); err != nil || unnamed != nil || strings.TrimSpace(string(engine)) != name {
-		return besideThis
-	}
-	return thisMachine
-})
-
-// localImage returns the first image that needs no pull. A test does not pull: that takes from a second to forever.
-func localImage(ctx context.Context, images []string) (string, error) {
-	docker, err := testcontainers.NewDockerClientWithOpts(ctx)
-	if err != nil {
-		// The first line of several says it; the others are about places where Docker is not, either.
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return "", fmt.Errorf("no Docker engine answers: %s", line[strings.LastIndex(line, ": ")+1:])
-	}
-	defer docker.Close()
+// find notes where the server of the container listens: on the port of its own command, which is another's if the container was there.
+func (s *server) find(ctx context.Context, c *testcontainers.DockerContainer) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	for _, image := range images {
-		if _, err := docker.ImageInspect(ctx, image); err == nil {
-			return image, nil
-		}
+	inspected, err := c.Inspect(ctx)
+	if err != nil {
+		return err
 	}
-	return "", fmt.Errorf("image %s is not on this machine; make images puts it there", images[0])
+	command := inspected.Config.Cmd
+	after := func(flag string) string { return command[slices.Index(command, flag)+1] }
+	s.options.Addr = net.JoinHostPort("127.0.0.1", after("--port"))
+	s.url = "redis://" + s.options.Addr + "/0"
+	if s.version, err = await(ctx, s.options, nil); err != nil {
+		return err
+	}
+	return isOurs(ctx, s.options, after("--dbfilename"))
 }
 
 func containerLog(c *testcontainers.DockerContainer) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	r, err := c.Logs(ctx)
+	r, err := c.Logs(context.Background())
 	if err != nil {
 		return err.Error()
 	}
 	defer r.Close()
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return err.Error()
-	}
+	text, _ := io.ReadAll(r)
 	return string(text)
 }
 
-func setDefault(variable, value string) {
-	if _, set := os.LookupEnv(variable); !set {
-		os.Setenv(variable, value)
-	}
-}
-
-// listening returns the loopback address at which the server of a container listens, by its command line.
-func listening(ctx context.Context, c *testcontainers.DockerContainer) (addr, version string, err error) {
-	inspected, err := c.Inspect(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	args := inspected.Config.Cmd
-	after := func(flag string) string { return args[slices.Index(args, flag)+1] }
-	o := redis.Options{Addr: net.JoinHostPort("127.0.0.1", after("--port"))}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if version, err = await(ctx, o, nil); err == nil {
-		err = isOurs(ctx, o, after("--dbfilename"))
-	}
-	return o.Addr, version, err
-}
-
-// published finds the address at which the container answers: its published port, or, where this process is in a
-// container beside it, the container's own.
-func published(ctx context.Context, c *testcontainers.DockerContainer) (addr, version string, err error) {
-	var candidates []string
-	if port, err := c.MappedPort(ctx, "6379/tcp"); err == nil {
-		host, err := c.Host(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		candidates = append(candidates, net.JoinHostPort(host, port.Port()))
-	}
-	if ip, err := c.ContainerIP(ctx); err == nil && ip != "" {
-		candidates = append(candidates, net.JoinHostPort(ip, "6379"))
-	}
-	var problems []error
-	for _, addr := range candidates {
-		patience, cancel := context.WithTimeout(ctx, 10*time.Second)
-		version, err := await(patience, redis.Options{Addr: addr}, nil)
-		cancel()
-		if err == nil {
-			return addr, version, nil
-		}
-		problems = append(problems, err)
-	}
-	return "", "", errors.Join(problems...)
-}
-
-func usable(ctx context.Context, image string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("docker: %v", p)
-		}
-	}()
-	if prepareDocker() != thisMachine {
-		return errors.New("containers cannot share this process's network")
-	}
-	_, err = localImage(ctx, []string{image})
-	return err
-}
-
-// houseOf returns the function that starts the container in which the servers of an image's topologies run, once, and returns its name. It
-// shares the machine's network, and ends with this process: to start a container takes a second of the processor, a process in it a
-// twentieth.
-func houseOf(image string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) {
+// onHost starts servers of an image's topologies in one container, which ends with this process: to start a container takes a second of the
+// processor, a process in it a twentieth.
+func onHost(image string) func(context.Context, string, []string) (box, error) {
+	start := sync.OnceValues(func() (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		c, err := testcontainers.Run(
-			ctx, image,
-			testcontainers.WithCmd(containerCommand("sleep", "infinity")...),
-			ownerLabel(),
-			testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
-				h.AutoRemove = true
-				h.NetworkMode = "host"
-			}),
-		)
-		end := func() { _ = testcontainers.TerminateContainer(c, testcontainers.StopTimeout(0)) }
+		c, err := startContainer(ctx, image, "", "sleep", "infinity")
 		if err != nil {
-			end()
-			return "", fmt.Errorf("run %s: %w", image, err)
+			return "", err
 		}
-		track(end)
+		track(func() { removeContainer(c) })
 		return c.GetContainerID(), nil
 	})
-}
-
-// onHost starts servers in the house of the image.
-func onHost(image string) func(context.Context, string, []string) (box, error) {
-	start := houseOf(image)
 	return func(_ context.Context, command string, args []string) (box, error) {
 		house, err := start()
 		if err != nil {

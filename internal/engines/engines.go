@@ -1,5 +1,5 @@
 // Package engines finds and starts the servers that the test suites run on: the embedded engine, Redis and Valkey in
-// containers, redis-server and valkey-server on PATH, and the server that REDIS_URL names.
+// containers, and redis-server and valkey-server on PATH.
 //
 // A package whose tests use it has
 //
@@ -15,12 +15,11 @@
 //	RLFUNC_REQUIRE_ENGINES  names, separated by commas: a test fails if one of them is not reached
 //	RLFUNC_ENGINE_REPORT    1: each process prints what ran and what did not, for .ci/test
 //	RLFUNC_ENGINE_POOL      a folder: processes hand containers on, and its owner removes those with the label rlfunc.engines
-//	RLFUNC_REDIS_URL_FLUSH  1: the database that REDIS_URL names, and that server's functions, may be emptied
 //
 // Tests of deploys to many nodes start clusters, sentinels and replicas of their own, with [OnPath] and [Images]; those are required where
 // RLFUNC_REQUIRE_ENGINES names any real engine, and the image's.
 //
-// A build with -tags=nocontainers starts no containers. Images are never pulled here: make images puts them in place.
+// Images are never pulled here: make images puts them in place.
 package engines
 
 import (
@@ -34,11 +33,11 @@ import (
 
 // Engine is a running server. It is a handle: copies mean the same server.
 type Engine struct {
-	Name    string // "embedded", "redis-7.0", "redis-8.0", "valkey-8", "redis-8", "valkey-9", "redis-url", "path-redis-server-7.0.15"
+	Name    string // "embedded", "redis-7.0", "redis-8.0", "valkey-8", "redis-8", "valkey-9", "path-redis-server-7.0.15"
 	Version string // what the server says it is: "Redis 7.0.15", "Valkey 8.1.1"
 	Real    bool   // false for the embedded engine
 	Addr    string // host:port, or the path of a unix socket
-	URL     string // for --redis; redis:// or as REDIS_URL has it
+	URL     string // for --redis
 
 	Embedded *embedded.Server      // the embedded engine itself, for calls without a connection; nil for the others
 	Clock    *embedded.ManualClock // its clock, at [Start] when a test gets its client; nil for the others
@@ -133,13 +132,9 @@ func (e Engine) Connect(t testing.TB, change func(*redis.Options)) *redis.Client
 }
 
 // Own starts a second server of the same kind for one test, which may break it: stop it, fill it, reconfigure it. The
-// arguments are appended to the server's command line ("--maxmemory", "2mb"). It ends with the test. The server of
-// REDIS_URL has no second: the test is skipped there.
+// arguments are appended to the server's command line ("--maxmemory", "2mb"). It ends with the test.
 func (e Engine) Own(t testing.TB, args ...string) Engine {
 	t.Helper()
-	if e.slot.start == nil {
-		t.Skipf("engines: %s cannot be started a second time", e.Name)
-	}
 	srv, err := e.slot.start(t.Context(), args)
 	if err != nil {
 		t.Fatalf("engines: start a second %s: %v", e.Name, err)

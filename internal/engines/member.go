@@ -147,6 +147,20 @@ func (m *Member) Client(t testing.TB) *redis.Client {
 	return c
 }
 
+// AwaitReplicas waits until that many replicas have everything that was written so far. WAIT alone would wait only for what its own
+// connection has written, which on a new one is nothing.
+func (m *Member) AwaitReplicas(t testing.TB, replicas int) {
+	t.Helper()
+	c := m.Client(t).Conn()
+	defer c.Close()
+	if err := c.Set(t.Context(), "engines:replicated", "", time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Wait(t.Context(), replicas, patience).Result(); err != nil || n < int64(replicas) {
+		t.Fatalf("%d of %d replicas of %s have all writes: %v", n, replicas, m.Addr, err)
+	}
+}
+
 // Kill ends the server at once, as a crash would.
 func (m *Member) Kill() {
 	m.mu.Lock()

@@ -2,6 +2,8 @@ package engines
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/signal"
@@ -24,9 +26,8 @@ type slot struct {
 	name    string
 	real    bool
 	between bool // the oldest and the newest servers
-	// start starts a server; nil where only one can exist, which open then reaches.
-	start func(ctx context.Context, args []string) (*server, error)
-	open  func(ctx context.Context) (*server, error)
+	start   func(ctx context.Context, args []string) (*server, error)
+	open    func(ctx context.Context) (*server, error) // the one that tests share; nil: by start
 	// onPath is what a server on PATH says that it is, "" for the others. Of one version, tests use the image's.
 	onPath string
 
@@ -165,8 +166,7 @@ func reach(t testing.TB, isWanted func(*slot) bool) []*slot {
 	return all
 }
 
-// chooseOne starts the first real server that can be reached, and leaves out all others: that of REDIS_URL, else a program on PATH, else a
-// container.
+// chooseOne starts the first real server that can be reached, and leaves out all others: a program on PATH, else a container.
 func chooseOne(slots []*slot) {
 	chosen := false
 	for _, s := range slices.Backward(slots) {
@@ -240,4 +240,32 @@ func matches(patterns []string, name string) bool {
 		ok, err := path.Match(p, name)
 		return ok && err == nil
 	})
+}
+
+// ReportPrefix begins the lines that a process of tests prints at its end for internal/engines/summary, one for each engine.
+const ReportPrefix = "engines-report: "
+
+// Line is what follows ReportPrefix: the use of an engine in one process of tests.
+type Line struct {
+	Engine  string `json:"engine"`
+	Version string `json:"version,omitempty"`
+	How     string `json:"how,omitempty"`
+	Tests   int    `json:"tests"`            // tests and subtests that asked for a client
+	Reason  string `json:"reason,omitempty"` // why it was not used; empty if it was
+}
+
+// writeReport prints this process's lines where go test keeps them. A process that asked for no engine prints none.
+func writeReport() {
+	if !testing.Verbose() || os.Getenv("RLFUNC_ENGINE_REPORT") == "" {
+		return
+	}
+	for _, s := range process.slots {
+		l := Line{Engine: s.name, Reason: s.reason}
+		if s.server != nil {
+			l.Version, l.How, l.Tests = s.server.version, s.server.how, len(s.tests)
+		}
+		if text, err := json.Marshal(l); err == nil {
+			fmt.Printf("%s%s\n", ReportPrefix, text)
+		}
+	}
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/internal/serverinfo"
+	"github.com/rlfunc/rlfunc/internal/servers"
 )
 
 // server is a running server and what to do with it.
@@ -21,7 +25,6 @@ type server struct {
 	how     string // for the report: "container redis:7.0"
 	url     string
 	options redis.Options
-	shared  bool          // the server has another owner: only its own database is emptied
 	end     func()        // ends the server
 	log     func() string // its last lines, for the message when it died; may be nil
 
@@ -66,11 +69,7 @@ func (s *server) hold(t testing.TB) {
 // wipe removes keys and functions. Functions go one by one: FUNCTION FLUSH crashes some servers after a function that
 // passed redis.call something else than a string or a number.
 func (s *server) wipe(ctx context.Context, c *redis.Client) error {
-	flush := c.FlushAll
-	if s.shared {
-		flush = c.FlushDB
-	}
-	if err := flush(ctx).Err(); err != nil {
+	if err := c.FlushAll(ctx).Err(); err != nil {
 		return fmt.Errorf("remove the keys: %w", err)
 	}
 	names, err := libraries(ctx, c)
@@ -149,7 +148,7 @@ func await(ctx context.Context, o redis.Options, died <-chan struct{}) (version 
 	for {
 		info, err := c.Info(ctx, "server").Result()
 		if err == nil {
-			return serverinfo.Identify(info).String(), nil
+			return servers.Identify(info).String(), nil
 		}
 		select {
 		case <-died:
@@ -159,4 +158,62 @@ func await(ctx context.Context, o redis.Options, died <-chan struct{}) (version 
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// Ports are taken below those that systems give to outgoing connections: the servers of a cluster make many.
+const (
+	lowestPort  = 12_000
+	highestPort = 32_000
+)
+
+var ports struct {
+	mu    sync.Mutex
+	given map[int]bool
+}
+
+// freePort returns a loopback port without a listener, which this process has not used before.
+func freePort() (int, error) {
+	ports.mu.Lock()
+	defer ports.mu.Unlock()
+	if ports.given == nil {
+		ports.given = map[int]bool{}
+	}
+	for range 1000 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		if ports.given[port] {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		ports.given[port] = true
+		return port, l.Close()
+	}
+	return 0, errors.New("find a free port: 1000 tries were in vain")
+}
+
+// FreeAddr returns a loopback address for a server that a test starts.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// dataFile is a name that distinguishes a server from another one on its port.
+func dataFile(port int) string { return fmt.Sprintf("rlfunc-%d-%d.rdb", os.Getpid(), port) }
+
+// isOurs refuses another process's server that took the port after freePort found it.
+func isOurs(ctx context.Context, o redis.Options, dataFile string) error {
+	o = impatient(o)
+	c := redis.NewClient(&o)
+	defer c.Close()
+	name, err := c.ConfigGet(ctx, "dbfilename").Result()
+	if err == nil && name["dbfilename"] != dataFile {
+		err = fmt.Errorf("another server has taken %s", o.Addr)
+	}
+	return err
 }

@@ -7,33 +7,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // Prefix begins the line of the head. Every mark has it.
 const Prefix = "-- rlfunc: "
 
 // A Head is what a bundle says about itself. The zero Head means that rlfunc did not generate the code.
-type Head struct {
-	Library, Version string
-	Requires         requires.Servers
-	Retired          time.Time // of a tombstone
-}
+type Head struct{ Library, Version string }
 
 var version = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
 
 // Line is the line of the head.
 func (h Head) Line() string {
-	line := Prefix + "library=" + h.Library + " version=" + h.Version
-	if len(h.Requires) > 0 {
-		line += " requires=" + h.Requires.Field()
-	}
-	if !h.Retired.IsZero() {
-		line += " retired=" + h.Retired.UTC().Format(time.RFC3339)
-	}
-	return line
+	return Prefix + "library=" + h.Library + " version=" + h.Version
 }
 
 // ReadHead reads the comments at the beginning of a bundle. It ignores fields that it does not know.
@@ -53,10 +39,6 @@ func ReadHead(code string) (h Head) {
 				h.Library = value
 			case "version":
 				h.Version = value
-			case "requires":
-				h.Requires = requires.Parse(value)
-			case "retired":
-				h.Retired, _ = time.Parse(time.RFC3339, value) // a later version may write another form
 			}
 		}
 		if h.Library == "" || !version.MatchString(h.Version) {

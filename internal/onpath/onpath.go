@@ -1,9 +1,11 @@
-// Package onpath finds the programs that tests run.
+// Package onpath says what a test finds on its machine: programs, time, and the race detector.
 package onpath
 
 import (
 	"os"
 	"os/exec"
+	"runtime/debug"
+	"slices"
 	"testing"
 )
 
@@ -34,6 +36,12 @@ func Full(t testing.TB) {
 	if testing.Short() {
 		t.Skip("SKIPPED: takes long; make test-all runs it")
 	}
+}
+
+// Raced reports whether the race detector runs: everything is some ten times slower, and sync.Pool drops objects.
+func Raced() bool {
+	build, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(build.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
 }
 
 // Looked keeps go test from using a cached result on a machine that has other programs and servers than it had then. Go repeats a test if a

@@ -2,7 +2,10 @@
 package terminal
 
 import (
-	"errors"
+	"bufio"
+	"context"
+	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -34,39 +37,9 @@ func Visible(text string) string {
 	return text
 }
 
-// A ColorMode is the value of --color. Its zero value is auto.
-type ColorMode string
-
-// ColorModes are the values of --color.
-var ColorModes = []string{"auto", "always", "never"}
-
-func (m *ColorMode) String() string {
-	if *m == "" {
-		return "auto"
-	}
-	return string(*m)
-}
-
-// Set implements the flag.
-func (m *ColorMode) Set(text string) error {
-	for _, mode := range ColorModes {
-		if text == mode {
-			*m = ColorMode(text)
-			return nil
-		}
-	}
-	return errors.New("must be auto, always or never")
-}
-
-// Type names the flag's values in help.
-func (*ColorMode) Type() string { return strings.Join(ColorModes, "|") }
-
-// StyleOf returns the style of a stream. Auto colors a terminal that is not dumb, unless NO_COLOR is set.
-func (m *ColorMode) StyleOf(stream any) Style {
-	return Style{
-		Color: *m == "always" || m.String() == "auto" && os.Getenv("NO_COLOR") == "" && Movable(stream),
-		ASCII: !Movable(stream) || !showsUnicode(),
-	}
+// StyleOf returns the style of a stream: color on a terminal that is not dumb, unless NO_COLOR is set.
+func StyleOf(stream any) Style {
+	return Style{Color: os.Getenv("NO_COLOR") == "" && Movable(stream), ASCII: !Movable(stream) || !showsUnicode()}
 }
 
 // showsUnicode reports whether the locale's character encoding is UTF-8.
@@ -84,9 +57,6 @@ type Style struct {
 	Color bool
 	ASCII bool // use no other characters
 }
-
-// Plain returns the style without color and with ASCII characters only.
-func Plain() Style { return Style{ASCII: true} }
 
 func (s Style) paint(code, text string) string {
 	if !s.Color || text == "" {
@@ -109,3 +79,23 @@ func (s Style) Green(text string) string { return s.paint("32", text) }
 
 // Yellow returns text in yellow.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
+
+// Confirm asks a yes-or-no question and reports whether the answer was yes. The end of ctx is a no.
+func Confirm(ctx context.Context, in io.Reader, out io.Writer, question string) bool {
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(in).ReadString('\n') // at an error, the text before it is the answer
+		answers <- answer
+	}()
+	answer := ""
+	select {
+	case answer = <-answers:
+	case <-ctx.Done():
+	}
+	if !strings.HasSuffix(answer, "\n") {
+		fmt.Fprintln(out)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}

@@ -1,3 +1,4 @@
+// Package parity_test runs snippets on the embedded engine and on real servers, and compares the replies.
 package parity_test
 
 import (
@@ -14,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
@@ -391,3 +391,5 @@ func TestPage_hasTheDifferences(t *testing.T) {
 		t.Errorf("%s is out of date: go test ./lua_test/parity -run Page -page (-want +got)\n%s", page, diff)
 	}
 }
+
+func TestMain(m *testing.M) { engines.Main(m) }

@@ -17,12 +17,12 @@ var abuseFamily = family[*abuse.Client, *model.Abuse]{
 	name:  "abuse",
 	suite: suites.Abusers,
 	model: model.NewAbuse,
-	keys:  []storedKey{{"block", "string"}, {"attempts", "string"}, {"attempt_pages", "zset"}},
+	keys:  []storedKey{{"block", "string"}, {"attempts", "zset"}, {"strikes", "list"}},
 	draw:  drawAbuse,
 }
 
 func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
-	spans := []time.Duration{time.Microsecond, time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute, time.Hour}
+	spans := []time.Duration{time.Millisecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute, time.Hour}
 	span := rapid.SampledFrom(spans)
 	block := rapid.SampledFrom(spans[1:])
 	// Some histories have few blocks, so that one subject makes many attempts.
@@ -39,10 +39,12 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 	}), 1, 4)
 	memory := rapid.SampledFrom([]time.Duration{0, 0, time.Minute, 10 * time.Second, time.Millisecond})
 	generation := rapid.Custom(func(t *rapid.T) attemptParams {
-		p := attemptParams{Tiers: tiers.Draw(t, "tiers"), StrikeMemory: memory.Draw(t, "memory")}
+		p := attemptParams{Tiers: abuse.PackAttemptTiers(tiers.Draw(t, "tiers")...), StrikeMemory: memory.Draw(t, "memory")}
+		var escalation []abuse.AttemptEscalation
 		for _, d := range rapid.SliceOfN(block, 0, 3).Draw(t, "escalation") {
-			p.Escalation = append(p.Escalation, abuse.AttemptEscalation{Block: d})
+			escalation = append(escalation, abuse.AttemptEscalation{Block: d})
 		}
+		p.Escalation = abuse.PackAttemptEscalation(escalation...)
 		return p
 	})
 	// One or two generations of a service, or each call another.
@@ -60,9 +62,11 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 			return tryOnce(p)
 		case 19, 20, 21:
 			status := abuse.StatusParams{Subject: subject, StrikeMemory: p.StrikeMemory}
-			for _, tier := range p.Tiers[rapid.IntRange(0, len(p.Tiers)).Draw(t, "from"):] {
-				status.Tiers = append(status.Tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
+			var tiers []abuse.StatusTiers
+			for _, tier := range p.Tiers.Each()[rapid.IntRange(0, p.Tiers.Len()).Draw(t, "from"):] {
+				tiers = append(tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
 			}
+			status.Tiers = abuse.PackStatusTiers(tiers...)
 			return lookAtStatus(status)
 		case 22:
 			return forgiveAttempts(abuse.ForgiveParams{Subject: subject})
@@ -76,10 +80,10 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 
 func tryOnce(p attemptParams) abuseCall {
 	c := model.AttemptCall{StrikeMemory: p.StrikeMemory}
-	for _, tier := range p.Tiers {
+	for _, tier := range p.Tiers.Each() {
 		c.Tiers = append(c.Tiers, model.AbuseTier(tier))
 	}
-	for _, e := range p.Escalation {
+	for _, e := range p.Escalation.Each() {
 		c.Escalation = append(c.Escalation, e.Block)
 	}
 	return abuseCall{
@@ -103,7 +107,7 @@ func tryOnce(p attemptParams) abuseCall {
 
 func lookAtStatus(p abuse.StatusParams) abuseCall {
 	var tiers []model.AbuseTier
-	for _, tier := range p.Tiers {
+	for _, tier := range p.Tiers.Each() {
 		tiers = append(tiers, model.AbuseTier{Threshold: tier.Threshold, Window: tier.Window})
 	}
 	return abuseCall{

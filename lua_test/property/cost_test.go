@@ -1,12 +1,18 @@
 package property_test
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	budget "github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/model"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
@@ -18,16 +24,30 @@ var costFamily = family[*budget.Client, *model.Cost]{
 	name:  "cost",
 	suite: suites.Budgets,
 	model: model.NewCost,
-	keys:  []storedKey{{"charges", "hash"}},
+	keys:  costKeys(costReceipts),
 	draw:  drawCost,
 }
 
+var costReceipts = []string{"r1", "r1", "r2", "r2", "r3", "r4", "r5", "r6", "state", "1", "\x00\xff\r\n"}
+
+// costKeys are the keys of accounts, and of what receipts have reserved.
+func costKeys(receipts []string) []storedKey {
+	keys := []storedKey{{"spent", "hash"}, {"spent:tokens", "hash"}}
+	for _, r := range receipts {
+		if k := (storedKey{"reservation:" + fcall.Tag(fcall.Subject(r)), "string"}); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
-	windows := []time.Duration{time.Microsecond, 3 * time.Microsecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, day, 3650 * day}
+	windows := []time.Duration{time.Millisecond, time.Millisecond + 3*time.Microsecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, day, 3650 * day}
 	limit := rapid.Custom(func(t *rapid.T) model.CostLimit {
 		l := model.CostLimit{
 			Budget: rapid.SampledFrom([]int64{0, 1, 5, 10, 10, 30, 1_000_000_000_000_000}).Draw(t, "budget"),
 			Window: rapid.SampledFrom(windows).Draw(t, "window"),
+			Unit:   rapid.SampledFrom([]string{"", "", "", "tokens"}).Draw(t, "unit"),
 		}
 		if rapid.IntRange(0, 2).Draw(t, "calendar") == 0 {
 			drawPeriods(t, &l, windows[:7])
@@ -43,40 +63,29 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 		sets = rapid.SampledFrom(rapid.SliceOfN(rapid.SliceOfN(limit, 1, 3), 1, 3).Draw(t, "limits"))
 	}
 	spans := windows
-	longer := append([]time.Duration{0, 0, 0, time.Microsecond, time.Second, 3650 * day, 2 * time.Second, 3 * time.Second, 5 * time.Second, 7 * time.Second, time.Hour}, spans...)
-	receipts := []string{"r1", "r1", "r2", "r2", "r3", "r4", "r5", "r6", "state", "1", "\x00\xff\r\n"}
+	longer := append([]time.Duration{0, 0, 0, time.Millisecond, time.Second, 3650 * day, 2 * time.Second, 3 * time.Second, 5 * time.Second, 7 * time.Second, time.Hour}, spans...)
 	subjects := []string{"u1", "u1", "u1", "u2"}
 	amounts := []int64{0, 1, 2, 3, 3, 5, 6, 10, 11}
-	mosts := []int64{0, 0, 0, 1, 2, 4, 20, 1_000_000_000_000_000}
 
 	return plan[*budget.Client, *model.Cost]{spans: spans, call: func(t *rapid.T) costCall {
 		subject := rapid.SampledFrom(subjects).Draw(t, "subject")
-		receipt := rapid.SampledFrom(receipts).Draw(t, "receipt")
+		receipt := rapid.SampledFrom(costReceipts).Draw(t, "receipt")
 		amount := rapid.SampledFrom(amounts).Draw(t, "amount")
 		limits := sets.Draw(t, "limits")
+		c := model.CostReserve{
+			Receipt: receipt, Estimate: amount, InUnits: rapid.SampledFrom(amounts).Draw(t, "in units"), Limits: limits,
+			Hold: rapid.SampledFrom(longer).Draw(t, "hold"), AtMost: rapid.IntRange(0, 3).Draw(t, "at most") == 3,
+		}
+		c.Unreserved = c.InUnits > 0 && rapid.IntRange(0, 3).Draw(t, "unreserved") == 3
 		switch rapid.IntRange(0, 19).Draw(t, "function") {
 		default:
-			hold := rapid.SampledFrom(longer).Draw(t, "hold")
-			penalty := rapid.SampledFrom(longer).Draw(t, "penalty")
-			c := model.CostReserve{Receipt: receipt, Estimate: amount, Limits: limits, Hold: hold, Penalty: penalty}
-			if most := rapid.SampledFrom(mosts).Draw(t, "most"); amount > 0 && most >= amount {
-				c.Most = most
-				return callReserveAtMost(subject, c)
-			}
 			return callReserve(subject, c)
-		case 11, 12, 13, 14:
-			return callSettle(subject, receipt, amount, limits)
-		case 15:
-			return callSettle(subject, receipt, amount, nil)
-		case 16, 17:
-			return callCancel(subject, receipt)
-		case 18:
-			return callPeek(subject, receipt, amount, limits)
+		case 11, 12, 13, 14, 15:
+			return callSettle(subject, receipt, amount, c.InUnits, limits, rapid.SampledFrom(longer).Draw(t, "penalty"))
+		case 16, 17, 18:
+			return callPeek(subject, c)
 		case 19:
-			if amount == 0 {
-				return callCostReset(subject)
-			}
-			return callPeek(subject, "", amount, limits)
+			return callCostReset(subject, rapid.SampledFrom([]string{"", "tokens"}).Draw(t, "reset"))
 		}
 	}}
 }
@@ -90,16 +99,33 @@ func drawPeriods(t *rapid.T, l *model.CostLimit, spans []time.Duration) {
 	l.After = l.Start.Add(l.Window).Add(rapid.SampledFrom([]time.Duration{spans[0], spans[len(spans)-1], 3000 * day}).Draw(t, "next"))
 }
 
-func accountOf(limits []model.CostLimit) budget.AccountBudgetPack {
-	var rows []budget.AccountBudget
+func budgetsOf(limits []model.CostLimit) fcall.Rows[budget.Budget] {
+	var rows []budget.Budget
 	for _, l := range limits {
-		rows = append(rows, budget.AccountBudget{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After})
+		rows = append(rows, budget.Budget{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After, Unit: l.Unit})
 	}
-	return budget.MustPackAccountBudget(rows...)
+	return budget.PackBudget(rows...)
+}
+
+// inTokens is the amount of a call in the only other unit.
+func inTokens(n int64, unreserved bool) fcall.Rows[budget.UnitAmount] {
+	return budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: n, Unreserved: unreserved})
+}
+
+func rowsOf(rows []model.CostRow) (all []budget.BudgetResult) {
+	for _, row := range rows {
+		all = append(all, budget.BudgetResult{
+			Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), Charged: fcall.Micros(row.Charged), RetryAfter: row.RetryAfter,
+		})
+	}
+	return all
 }
 
 func callReserve(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: accountOf(c.Limits)}
+	p := budget.ReserveParams{
+		Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Budgets: budgetsOf(c.Limits), Hold: c.Hold, AtMost: c.AtMost,
+		Units: inTokens(c.InUnits, c.Unreserved),
+	}
 	return costCall{
 		function: "reserve", subject: subject, params: p, queue: queued((*budget.Client).QueueReserve, p),
 		answer: func(m *model.Cost) answer {
@@ -108,107 +134,158 @@ func callReserve(subject string, c model.CostReserve) costCall {
 				return answer{err: fcall.ErrArgument}
 			}
 			want := budget.ReserveResult{
-				Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: budget.ReserveReason(r.Reason), Charged: fcall.Micros(r.Charged),
-				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
-			}
-			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+				Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: budget.ReserveReason(r.Reason), RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter, Budgets: rowsOf(r.Limits),
 			}
 			return answer{
 				reply: want, changed: changed,
-				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(c.Limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
+				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(subject, c.Limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
 				passes: func(reply any) bool { return reply.(budget.ReserveResult).Allowed },
 			}
 		},
 	}
 }
 
-func callReserveAtMost(subject string, c model.CostReserve) costCall {
-	p := budget.ReserveAtMostParams{Subject: fcall.Subject(subject), Receipt: c.Receipt, Most: fcall.Micros(c.Most), Least: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty, Limits: accountOf(c.Limits)}
-	return costCall{
-		function: "reserve_at_most", subject: subject, params: p, queue: queued((*budget.Client).QueueReserveAtMost, p),
-		answer: func(m *model.Cost) answer {
-			r, changed, err := m.Reserve(subject, c)
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			want := budget.ReserveAtMostResult{
-				Allowed: r.Allowed, Duplicate: r.Duplicate, Reason: budget.ReserveAtMostReason(r.Reason), Charged: fcall.Micros(r.Charged),
-				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
-			}
-			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
-			}
-			return answer{
-				reply: want, changed: changed,
-				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(c.Limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
-				passes: func(reply any) bool { return reply.(budget.ReserveAtMostResult).Allowed },
-			}
-		},
+func callSettle(subject, receipt string, actual, inUnits int64, limits []model.CostLimit, penalty time.Duration) costCall {
+	p := budget.SettleParams{
+		Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual), Budgets: budgetsOf(limits), Penalty: penalty, Units: inTokens(inUnits, false),
 	}
-}
-
-func callSettle(subject, receipt string, actual int64, limits []model.CostLimit) costCall {
-	p := budget.SettleParams{Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual), Limits: accountOf(limits)}
 	return costCall{
 		function: "settle", subject: subject, params: p, queue: queued((*budget.Client).QueueSettle, p),
 		answer: func(m *model.Cost) answer {
-			r, changed, err := m.Settle(subject, receipt, actual, limits)
+			r, changed, err := m.Settle(subject, receipt, actual, inUnits, limits, penalty)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
-			want := budget.SettleResult{Outcome: budget.SettleOutcome(r.Outcome), Charged: fcall.Micros(r.Charged), Exceeded: r.Exceeded, Penalty: r.Penalty, Limits: []budget.SettleLimitsResult{}}
+			want := budget.SettleResult{Outcome: budget.SettleOutcome(r.Outcome), Exceeded: r.Exceeded, Penalty: r.Penalty}
 			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.SettleLimitsResult{Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining)})
+				want.Budgets = append(want.Budgets, budget.SettleBudgetsResult{Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining)})
 			}
 			return answer{reply: want, changed: changed}
 		},
 	}
 }
 
-func callCancel(subject, receipt string) costCall {
-	p := budget.CancelParams{Subject: fcall.Subject(subject), Receipt: receipt}
-	return costCall{
-		function: "cancel", subject: subject, params: p, queue: queued((*budget.Client).QueueCancel, p),
-		answer: func(m *model.Cost) answer {
-			outcome, refunded, changed := m.Cancel(subject, receipt)
-			return answer{reply: budget.CancelResult{Outcome: budget.CancelOutcome(outcome), Refunded: fcall.Micros(refunded)}, changed: changed}
-		},
+func callPeek(subject string, c model.CostReserve) costCall {
+	c.AtMost = false
+	p := budget.PeekParams{
+		Subject: fcall.Subject(subject), Receipt: c.Receipt, Estimate: fcall.Micros(c.Estimate), Budgets: budgetsOf(c.Limits), Units: inTokens(c.InUnits, c.Unreserved),
 	}
-}
-
-func callPeek(subject, receipt string, estimate int64, limits []model.CostLimit) costCall {
-	p := budget.PeekParams{Subject: fcall.Subject(subject), Receipt: receipt, Estimate: fcall.Micros(estimate), Limits: accountOf(limits)}
 	return costCall{
 		function: "peek", subject: subject, params: p, queue: queued((*budget.Client).QueuePeek, p),
 		answer: func(m *model.Cost) answer {
-			r, err := m.Peek(subject, limits, estimate, receipt)
+			r, err := m.Peek(subject, c)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
 			want := budget.PeekResult{
-				Allowed: r.Allowed, Reason: budget.PeekReason(r.Reason), Status: budget.PeekStatus(r.Status), Charged: fcall.Micros(r.Charged),
-				RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter,
-			}
-			for _, row := range r.Limits {
-				want.Limits = append(want.Limits, budget.AccountBudgetResult{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+				Allowed: r.Allowed, Reason: budget.PeekReason(r.Reason), Status: budget.PeekStatus(r.Status), RetryAfter: r.RetryAfter, ResetAfter: r.ResetAfter, Budgets: rowsOf(r.Limits),
 			}
 			return answer{
 				reply:   want,
-				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
+				refused: !r.Allowed && r.Reason != "too_large" && m.Covers(subject, c.Limits, r.RetryAfter), retry: r.RetryAfter, tick: time.Microsecond,
 				passes: func(reply any) bool { return reply.(budget.PeekResult).Allowed },
 			}
 		},
 	}
 }
 
-func callCostReset(subject string) costCall {
-	p := budget.ResetParams{Subject: fcall.Subject(subject)}
+func callCostReset(subject, unit string) costCall {
+	p := budget.ResetParams{Subject: fcall.Subject(subject), Unit: unit}
 	return costCall{
 		function: "reset", subject: subject, params: p, queue: queued((*budget.Client).QueueReset, p),
 		answer: func(m *model.Cost) answer {
-			existed := m.Reset(subject)
+			existed := m.Reset(subject, unit)
 			return answer{reply: budget.ResetResult{Existed: existed}, changed: existed}
 		},
+	}
+}
+
+// Histories of thousands of charges on one bucket, with windows, budgets, holds and penalties that differ from call to call.
+func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
+	spans := []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, time.Second, 1500 * time.Millisecond, 4 * time.Second, 20 * time.Second}
+	drawn := func(spans []time.Duration) *rapid.Generator[func(receipts int) (costCall, time.Duration)] {
+		return rapid.Custom(func(t *rapid.T) func(receipts int) (costCall, time.Duration) { return costCallOf(t, spans) })
+	}
+	type event struct {
+		call costCall
+		at   time.Time
+		want any
+	}
+	// All engines play the same histories; those of a real server, with several round trips a call, begin one.
+	seeds, calls := 3, 4000
+	switch {
+	case testing.Short():
+		seeds, calls = 1, 1000
+	case onpath.Raced():
+		seeds, calls = 1, 2000
+	}
+	histories := make([][]event, seeds+1)
+	for seed := range histories {
+		m, now, draw := model.NewCost(), luatest.Start, drawn(spans)
+		if seed == seeds {
+			draw = drawn(spans[:2]) // most holds are longer than charges are kept
+		}
+		for i := range calls {
+			c, move := draw.Example(seed*calls + i)(i)
+			now = now.Add(move)
+			m.Move(now)
+			histories[seed] = append(histories[seed], event{c, now, c.answer(m).reply})
+		}
+	}
+	budgets := suites.Budgets
+	budgets.Engines = suites.AtEnds
+	budgets.Each(t, func(t *testing.T, s *luatest.Server, client *budget.Client) {
+		played := histories
+		if s.Engine != "embedded" {
+			played = [][]event{histories[0][:min(calls, 2000)]}
+		}
+		for seed, history := range played {
+			s.Do(t, "FLUSHDB")
+			for i, e := range history {
+				s.Set(t, e.at)
+				pipe := s.Redis.Pipeline()
+				result := e.call.queue(t.Context(), client, pipe)
+				_, _ = pipe.Exec(t.Context()) // each reply has its own error
+				got, err := result()
+				if err != nil || !reflect.DeepEqual(e.want, got) {
+					t.Fatalf("seed %d, call %d at %s, %s: %v\n(-model +server):\n%s", seed, i+1, e.at.Sub(luatest.Start), e.call, err, cmp.Diff(e.want, got))
+				}
+			}
+		}
+	})
+}
+
+// costCallOf draws a call, and how far the clock moves before it.
+func costCallOf(t *rapid.T, spans []time.Duration) func(receipts int) (costCall, time.Duration) {
+	span := rapid.SampledFrom(spans)
+	limits := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.CostLimit {
+		l := model.CostLimit{Budget: rapid.Int64Range(0, 3000).Draw(t, "budget"), Window: span.Draw(t, "window")}
+		if after := time.Duration(rapid.IntRange(-100, 100).Draw(t, "starts")) * span.Draw(t, "apart"); after > 0 { // half of them
+			l.Previous, l.Start, l.After = luatest.Start.Add(-day), luatest.Start.Add(after/4), luatest.Start.Add(day)
+		}
+		return l
+	}), 1, 2).Draw(t, "limits")
+	amount, back := rapid.Int64Range(0, 9).Draw(t, "amount"), rapid.IntRange(0, 60).Draw(t, "back")
+	hold := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144}).Draw(t, "hold") * 50 * time.Millisecond
+	penalty := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Millisecond}).Draw(t, "penalty")
+	move := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Microsecond, 5 * time.Millisecond, 12 * time.Millisecond, 30 * time.Millisecond}).Draw(t, "move")
+	if rapid.IntRange(0, 300).Draw(t, "idle") == 7 {
+		move = span.Draw(t, "long")
+	}
+	kind := rapid.IntRange(0, 19).Draw(t, "function")
+	return func(receipts int) (costCall, time.Duration) {
+		old := fmt.Sprint("r", max(receipts-back, 0))
+		c := model.CostReserve{Receipt: fmt.Sprint("r", receipts), Estimate: amount, Limits: limits, Hold: hold}
+		switch {
+		case kind < 11:
+			return callReserve("u1", c), move
+		case kind < 12:
+			c.Receipt = old
+			return callReserve("u1", c), move
+		case kind < 17:
+			return callSettle("u1", old, amount%8, 0, limits[:min(1+kind%2, len(limits))], penalty), move
+		}
+		c.Receipt, c.Estimate = old, amount*int64(back)*5
+		return callPeek("u1", c), move
 	}
 }

@@ -25,12 +25,22 @@ var guardFamily = family[guarded, *model.Guard]{
 	suite: suites.Guards,
 	model: model.NewGuard,
 	keys: append(
-		append(checkKeys(), storedKey{"concurrency:a", "string"}, storedKey{"concurrency:b", "string"}), // of the same names
-		storedKey{"block", "string"}, storedKey{"attempts", "string"}, storedKey{"attempt_pages", "zset"},
-		storedKey{"challenges", "hash"}, storedKey{"charges", "hash"}, storedKey{"charges:tokens", "hash"}, storedKey{"left", "zset"},
+		append(append(limitKeys(), placeKeys()...), costKeys([]string{"i1", "i2", "i3", "i4", "i5"})...),
+		storedKey{"block", "string"}, storedKey{"attempts", "zset"}, storedKey{"strikes", "list"},
+		storedKey{"challenges", "hash"}, storedKey{"left:h1", "string"}, storedKey{"left:h2", "string"}, storedKey{"left:h3", "string"},
 	),
 	share: 4,
 	draw:  drawGuard,
+}
+
+// placeKeys are those of places: of the same names as other limits.
+func placeKeys() (keys []storedKey) {
+	for _, name := range limitNames[1:] {
+		for _, lease := range limitWindows[:3] {
+			keys = append(keys, storedKey{fcall.Suffix(fcall.Suffix("concurrency", lease), name), "zset"})
+		}
+	}
+	return keys
 }
 
 // guardKinds are those of check and places.
@@ -38,12 +48,12 @@ var guardKinds = append(slices.Clone(drawnKinds), ratelimit.LimitKindConcurrency
 
 // drawGuard draws what an endpoint has, one or two of them, and calls of requests to them and of those who act beside.
 func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
-	windows := []time.Duration{1500 * time.Microsecond, time.Second, time.Second, 10 * time.Second, time.Minute + time.Nanosecond}
+	windows := limitWindows[:3]
 	span := rapid.SampledFrom(windows)
 	limit := rapid.Custom(func(t *rapid.T) model.CheckLimit {
 		kind := string(rapid.SampledFrom(guardKinds).Draw(t, "kind"))
 		l := model.CheckLimit{
-			Kind: kind, Name: rapid.SampledFrom(checkNames[:2]).Draw(t, "name"),
+			Kind: kind, Name: rapid.SampledFrom(limitNames[1:][:2]).Draw(t, "name"),
 			Limit: rapid.SampledFrom([]int64{1, 2, 3, 7, 2_000_000, largest}).Draw(t, "limit"), Window: span.Draw(t, "window"), Cost: rapid.SampledFrom([]int64{1, 1, 1, 1, 0}).Draw(t, "cost"),
 			Shadow: rapid.IntRange(0, 4).Draw(t, "shadow") == 4, Global: rapid.IntRange(0, 3).Draw(t, "global") == 3,
 		}
@@ -54,9 +64,7 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			l.Limit = min(l.Limit, 1_000_000)
 		}
 		if kind == "quota" {
-			l.Window = quotaLengths.Draw(t, "length")
-			q := drawQuotaPeriod(t, l.Window)
-			l.Previous, l.Start, l.After = q.previous, q.start, q.after
+			setPeriods(t, &l, quotaLengths.Draw(t, "length"))
 		}
 		if kind != "sliding_log" && l.Cost == 1 {
 			l.Cost = min(l.Limit, rapid.SampledFrom([]int64{1, 1, 2}).Draw(t, "cost"))
@@ -74,10 +82,10 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			return c
 		}
 		for range rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "budgets") {
-			b := model.GuardBudget{Unit: rapid.SampledFrom([]string{"", "", "tokens"}).Draw(t, "unit")}
+			b := model.CostLimit{Unit: rapid.SampledFrom([]string{"", "", "tokens"}).Draw(t, "unit")}
 			b.Budget, b.Window = rapid.SampledFrom([]int64{0, 5, 10, 30}).Draw(t, "budget"), span.Draw(t, "window")
 			if rapid.IntRange(0, 2).Draw(t, "calendar") == 0 {
-				drawPeriods(t, &b.CostLimit, windows)
+				drawPeriods(t, &b, windows)
 			}
 			c.Budgets = append(c.Budgets, b)
 		}
@@ -100,18 +108,18 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 		default:
 			c := rapid.SampledFrom(endpoints).Draw(t, "endpoint")
 			c.Receipt = rapid.SampledFrom([]string{"", "", "r1", "r2", "\x00\xff"}).Draw(t, "receipt")
-			c.Dedup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Microsecond, time.Minute}).Draw(t, "dedup")
+			c.Dedup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Millisecond, time.Minute}).Draw(t, "dedup")
 			c.Reservation = reservations.Draw(t, "reservation")
 			c.Weight = drawWeight(t, c.Limits)
 			c.Holder = rapid.SampledFrom([]string{"h1", "h1", "h2", "h3", "h4", ""}).Draw(t, "holder")
 			c.UnitEstimate, c.Unreserved = amounts.Draw(t, "amount in units"), rapid.IntRange(0, 4).Draw(t, "unreserved") == 4
-			c.Estimate, c.Hold, c.Penalty = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold"), rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
+			c.Estimate, c.Hold = amount, rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(t, "hold")
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
 			}
 			return callAdmit(subject, c)
 		case 17, 18, 19, 20, 21:
-			return callRefund(subject, rapid.IntRange(0, 7).Draw(t, "part"))
+			return callRefund(subject, rapid.IntRange(0, 6).Draw(t, "part"))
 		case 30, 31, 32:
 			return callTake(subject, limit.Draw(t, "taken"), rapid.SampledFrom([]int64{1, 2, 5, 100, largest}).Draw(t, "most"))
 		case 33, 34, 35, 36, 37, 38, 39, 40:
@@ -127,11 +135,15 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			}
 		case 22, 23:
 			if budgets := rapid.SampledFrom(endpoints).Draw(t, "settled budgets").Budgets; len(budgets) > 0 {
-				return callGuardSettle(subject, budgets, reservations.Draw(t, "settled"), amount, amounts.Draw(t, "amount in units"))
+				penalty := rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
+				return callGuardSettle(subject, budgets, reservations.Draw(t, "settled"), amount, amounts.Draw(t, "amount in units"), penalty)
 			}
-			return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, nil))
+			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCostReset(subject, ""))
 		case 24:
-			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCancel(subject, reservations.Draw(t, "cancelled")))
+			if budgets := rapid.SampledFrom(endpoints).Draw(t, "of cost").Budgets; len(budgets) > 0 {
+				return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, 0, budgets, 0))
+			}
+			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCostReset(subject, "tokens"))
 		case 25, 26, 27:
 			return beside(suites.ChallengesOf, (*model.Guard).ItsChallenges, issueOne(issueParams{Subject: fcall.Subject(subject), Token: tokens.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payloads.Draw(t, "payload")}))
 		case 28:
@@ -155,10 +167,10 @@ func beside[C, M any](client func(guarded) C, part func(*model.Guard) M, c call[
 
 func admitOf(subject string, c model.AdmitCall) admitParams {
 	p := admitParams{
-		Subject: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold, Penalty: c.Penalty,
+		Subject: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold,
 		Reservation: c.Reservation, StrikeMemory: c.Attempt.StrikeMemory, CountRefused: c.CountRefused, Challenge: c.Challenge, ChallengeRequired: c.Required, Payload: c.Payload, Holder: c.Holder,
 	}
-	p.Budgets = budgetsOf(c.Budgets)
+	p.Budgets = guardBudgetsOf(c.Budgets)
 	if c.UnitEstimate > 0 {
 		p.Units = []guard.UnitAmount{{Unit: "tokens", Amount: c.UnitEstimate, Unreserved: c.Unreserved}}
 	}
@@ -171,7 +183,7 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 	return p
 }
 
-func budgetsOf(budgets []model.GuardBudget) (all []guard.Budget) {
+func guardBudgetsOf(budgets []model.CostLimit) (all []guard.Budget) {
 	for _, b := range budgets {
 		all = append(all, guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Previous: b.Previous, Start: b.Start, After: b.After, Unit: b.Unit})
 	}
@@ -182,7 +194,7 @@ func limitsOf(limits []model.CheckLimit) (all []admitLimit) {
 	for _, l := range limits {
 		all = append(all, admitLimit{
 			Name: l.Name, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: cost(l.Cost), Shadow: l.Shadow, Global: l.Global,
-			Previous: l.Previous, Start: l.Start, After: l.After,
+			Previous: l.Previous, Start: l.Start, Next: l.Next, After: l.After,
 		})
 	}
 	return all
@@ -197,7 +209,9 @@ func admitAnswer(r model.AdmitResult) admitResult {
 		want.Limits = append(want.Limits, admitRow(row))
 	}
 	for _, row := range r.Budgets {
-		want.Budgets = append(want.Budgets, admitBudget{Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), RetryAfter: row.RetryAfter})
+		want.Budgets = append(want.Budgets, admitBudget{
+			Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), Charged: fcall.Micros(row.Charged), RetryAfter: row.RetryAfter,
+		})
 	}
 	for i := range r.Count {
 		want.Tiers = append(want.Tiers, admitTier{Count: r.Count[i], Remaining: r.Remaining[i]})
@@ -210,7 +224,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 	return guardedCall{
 		function: "admit", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return packed((*guard.Client).QueueAdmit, p.Pack)(ctx, g.Guard, pipe)
+			return queued((*guard.Client).QueueAdmit, p.Packed())(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			remembered := m.Remembers(subject, c.Receipt)
@@ -221,10 +235,10 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 			a := answer{reply: admitAnswer(r), changed: changed, retry: r.RetryAfter, tick: time.Millisecond, passes: func(reply any) bool { return reply.(admitResult).Allowed }}
 			if !r.Allowed {
 				a.touches = func(suffix string) bool {
-					return slices.Contains([]string{"block", "attempts", "attempt_pages"}, suffix)
+					return slices.Contains([]string{"block", "attempts", "strikes"}, suffix)
 				}
 			}
-			if waits(c, r) && !remembered && m.Covers(c.Budgets, r.RetryAfter) && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: c.Limits}, model.CheckResult{RetryAfter: r.RetryAfter, Limits: r.Limits}) {
+			if waits(c, r) && !remembered && m.Covers(subject, c.Budgets, r.RetryAfter) && !mayReturn(m.ItsLimits(), subject, c.Limits, r.Limits, r.RetryAfter) {
 				a.refused, a.tick = true, admitTick(c, r)
 			}
 			return a
@@ -235,7 +249,7 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 // waits reports whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and
 // each try is an attempt.
 func waits(c model.AdmitCall, r model.AdmitResult) bool {
-	large := slices.ContainsFunc(c.Budgets, func(b model.GuardBudget) bool { return c.Amount(b.Unit) > b.Budget })
+	large := slices.ContainsFunc(c.Budgets, func(b model.CostLimit) bool { return c.Amount(b.Unit) > b.Budget })
 	return !r.Allowed && r.Reason != "blocked" && len(c.Attempt.Tiers) == 0 && r.Challenge == "none" && !large
 }
 
@@ -250,15 +264,11 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 }
 
 func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
-	p := guard.TakeParams{Subject: fcall.Subject(subject), Most: most}
-	pack := func() (_ guard.TakeParams, err error) {
-		p.Limits, err = guard.PackLimit(limitsOf([]model.CheckLimit{l})...)
-		return p, err
-	}
+	p := guard.TakeParams{Subject: fcall.Subject(subject), Most: most, Limits: guard.PackLimit(limitsOf([]model.CheckLimit{l})...)}
 	return guardedCall{
 		function: "take", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return packed((*guard.Client).QueueTake, pack)(ctx, g.Guard, pipe)
+			return queued((*guard.Client).QueueTake, p)(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			r, changed, err := m.Take(subject, l, most)
@@ -267,7 +277,7 @@ func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 			}
 			a := answer{reply: guard.TakeResult(r), changed: changed, retry: r.RetryAfter, tick: l.Tick(), passes: func(reply any) bool { return reply.(guard.TakeResult).Allowed }}
 			row := model.CheckRow{Allowed: r.Allowed, Remaining: r.Remaining, ResetAfter: r.ResetAfter, RetryAfter: r.RetryAfter}
-			a.refused = !r.Allowed && !mayReturn(m.ItsLimits(), subject, model.CheckCall{Limits: []model.CheckLimit{l}}, model.CheckResult{RetryAfter: r.RetryAfter, Limits: []model.CheckRow{row}})
+			a.refused = !r.Allowed && !mayReturn(m.ItsLimits(), subject, []model.CheckLimit{l}, []model.CheckRow{row}, r.RetryAfter)
 			return a
 		},
 	}
@@ -286,14 +296,14 @@ func drawWeight(t *rapid.T, limits []model.CheckLimit) int64 {
 
 // drawPlaces draws one or both of the limits that an endpoint may have of kind concurrency.
 func drawPlaces(t *rapid.T, lease *rapid.Generator[time.Duration]) (limits []model.CheckLimit) {
-	for _, name := range rapid.SampledFrom([][]string{checkNames[:1], checkNames[1:2], checkNames[:2]}).Draw(t, "places") {
+	for _, name := range rapid.SampledFrom([][]string{limitNames[1:][:1], limitNames[1:][1:2], limitNames[1:][:2]}).Draw(t, "places") {
 		limits = append(limits, model.CheckLimit{Name: name, Kind: "concurrency", Limit: 3, Window: lease.Draw(t, "lease")})
 	}
 	return limits
 }
 
 func callRenew(subject string, limits []model.CheckLimit, holder string) guardedCall {
-	p := guard.RenewParams{Subject: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf(limits)...), Holder: holder}
+	p := guard.RenewParams{Subject: fcall.Subject(subject), Limits: guard.PackLimit(limitsOf(limits)...), Holder: holder}
 	return guardedCall{
 		function: "renew", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
@@ -308,7 +318,7 @@ func callRenew(subject string, limits []model.CheckLimit, holder string) guarded
 
 // callRelease releases the places of a holder, and marks it if it lacks one; a zero mark is absent.
 func callRelease(subject string, limits []model.CheckLimit, holder string, mark time.Duration) guardedCall {
-	p := guard.ReleaseParams{Subject: fcall.Subject(subject), Limits: guard.MustPackLimit(limitsOf(limits)...), Holder: holder, Mark: mark}
+	p := guard.ReleaseParams{Subject: fcall.Subject(subject), Limits: guard.PackLimit(limitsOf(limits)...), Holder: holder, Mark: mark}
 	return guardedCall{
 		function: "release", subject: subject, params: p,
 		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
@@ -321,10 +331,10 @@ func callRelease(subject string, limits []model.CheckLimit, holder string, mark 
 	}
 }
 
-func callGuardSettle(subject string, budgets []model.GuardBudget, reservation string, actual, inUnits int64) guardedCall {
+func callGuardSettle(subject string, budgets []model.CostLimit, reservation string, actual, inUnits int64, penalty time.Duration) guardedCall {
 	p := guard.SettleParams{
-		Subject: fcall.Subject(subject), Budgets: guard.MustPackBudget(budgetsOf(budgets)...), Reservation: reservation, Actual: fcall.Micros(actual),
-		Units: guard.MustPackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: inUnits}),
+		Subject: fcall.Subject(subject), Budgets: guard.PackBudget(guardBudgetsOf(budgets)...), Reservation: reservation, Actual: fcall.Micros(actual), Penalty: penalty,
+		Units: guard.PackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: inUnits}),
 	}
 	return guardedCall{
 		function: "settle", subject: subject, params: p,
@@ -332,14 +342,14 @@ func callGuardSettle(subject string, budgets []model.GuardBudget, reservation st
 			return queued((*guard.Client).QueueSettle, p)(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
-			r, changed, err := m.Settle(subject, budgets, reservation, actual, inUnits)
+			r, changed, err := m.Settle(subject, budgets, reservation, actual, inUnits, penalty)
 			if err != nil {
 				return answer{err: fcall.ErrArgument}
 			}
-			want := guard.SettleResult{Exceeded: r.Exceeded, Penalty: r.Penalty}
-			for i, row := range r.Limits {
+			want := guard.SettleResult{Outcome: guard.SettleOutcome(r.Outcome), Exceeded: r.Exceeded, Penalty: r.Penalty}
+			for _, row := range r.Limits {
 				want.Budgets = append(want.Budgets, guard.SettleBudgetsResult{
-					Outcome: guard.SettleBudgetsOutcome(r.Outcomes[i]), Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining),
+					Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining),
 				})
 			}
 			return answer{reply: want, changed: changed}
@@ -352,7 +362,7 @@ func callGuardSettle(subject string, budgets []model.GuardBudget, reservation st
 func callRefund(subject string, part int) guardedCall {
 	early := model.RefundCall{
 		Limits: []model.CheckLimit{{Name: "a", Kind: "sliding_log", Limit: 3, Window: time.Second, Cost: 1}}, Left: []time.Duration{time.Second},
-		At: luatest.Start, Reservation: "i1", Budgets: []model.GuardBudget{{CostLimit: model.CostLimit{Window: time.Second}}},
+		At: luatest.Start,
 	}
 	p := &suites.RefundParams{Subject: fcall.Subject(subject)}
 	var due *model.RefundCall
@@ -363,22 +373,16 @@ func callRefund(subject string, part int) guardedCall {
 		case 2:
 			c.Limits, c.Left = c.Limits[:len(c.Limits)/2], c.Left[:len(c.Limits)/2]
 		case 3:
-			c.Challenge, c.Reservation, c.Budgets = "", "", nil
+			c.Challenge = ""
 		case 4:
 			c.Age = 0
 		case 5:
 			c.Age, c.Weight = min(c.Age+time.Second, century), 0
-		case 6:
-			c.Expires = c.At
-		case 7:
-			if !c.At.IsZero() {
-				c.Expires = c.At.Add(time.Second)
-			}
 		}
 		due = &c
 		*p = suites.RefundParams{
 			Subject: p.Subject, Limits: limitsOf(c.Limits), Left: c.Left, Weight: c.Weight, At: c.At, Age: c.Age,
-			Receipt: c.Receipt, Reservation: c.Reservation, Budgets: budgetsOf(c.Budgets), Challenge: c.Challenge, Payload: c.Payload, Expires: c.Expires, Holder: c.Holder,
+			Receipt: c.Receipt, Challenge: c.Challenge, Payload: c.Payload, Holder: c.Holder,
 		}
 	}
 	return guardedCall{
@@ -387,7 +391,7 @@ func callRefund(subject string, part int) guardedCall {
 			if due == nil {
 				decide(early)
 			}
-			return packed((*guard.Client).QueueRefund, p.Pack)(ctx, g.Guard, pipe)
+			return queued((*guard.Client).QueueRefund, p.Packed())(ctx, g.Guard, pipe)
 		},
 		answer: func(m *model.Guard) answer {
 			if due == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"pgregory.net/rapid"
 
+	"github.com/rlfunc/rlfunc/internal/onpath"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
-	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
 
 // The size of a concurrent history: callers, calls of each caller, and moves of the clock.
@@ -42,7 +42,7 @@ func (f family[C, M]) linearizable(t *testing.T, much amount) {
 		f.each(t, func(t *testing.T, s *luatest.Server, client C) {
 			histories, calls := 0, tally{}
 			began, rounds := time.Now(), shortRounds
-			if suites.Slow {
+			if onpath.Raced() {
 				rounds /= 5
 			}
 			for {

@@ -1,18 +1,51 @@
+// Package property_test holds the functions against models in plain Go (package model). Its tests draw histories of calls and moves
+// of the clock, ask the model, and play each history on every engine:
+//
+//   - TestProperty: every field of every reply, each key's presence and the millisecond in which it expires, and every byte
+//     where nothing may change are as the model says; an invariant that knows no model holds; one tick before its
+//     retry_after a refused call is refused again, and at it passes.
+//   - TestLinearizable: the answers to concurrent callers, while the clock goes on, are those of the model in some order.
+//
+// go test tries some hundred histories; make soak goes on for RLFUNC_SOAK, a duration in all or a number of histories
+// each, and prints how much was checked. A failure prints the shortest history that was found, and how to run it again.
+//
+// To add functions that share a state:
+//
+//  1. Write their model in ../internal/model/NAME.go, from the specification and the headers, not from the Lua: Move, Clone,
+//     Expiries (by key suffix, in unix milliseconds), and one method for each function, which also reports whether a key may
+//     have changed. Give its results the field names and types of the generated ones: they convert. Methods never change
+//     stored values in place, so that Clone is cheap.
+//  2. Write a family in NAME_test.go, as limits_test.go has it: its keys (suffix and type), how the limits of a history
+//     and then its calls are drawn, for each function a call that joins the generated Queue method (by queued) to the
+//     model's, and perhaps an invariant. An answer says what the model knows: the reply or the error, changed, and of a
+//     refused call retry and tick, which are then probed.
+//  3. Add the family to families in main_test.go, and a legal call of each function to wireCalls in ../wire/calls_test.go: a
+//     function without one fails a test.
 package property_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/challenge"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -22,12 +55,7 @@ var families = []interface {
 	properties(t *testing.T, much amount)
 	linearizable(t *testing.T, much amount)
 }{
-	slidingLogFamily,
-	slidingCounterFamily,
-	fixedWindowFamily,
-	quotaFamily,
-	gcraFamily,
-	checkFamily,
+	limitFamily,
 	costFamily,
 	abuseFamily,
 	challengeFamily,
@@ -138,7 +166,7 @@ func (a amount) batch() int {
 		return 100
 	case a.histories > 0:
 		return min(a.histories, 1000)
-	case suites.Slow:
+	case onpath.Raced():
 		return shortHistories / 10
 	case testing.Short():
 		return shortHistories / 2
@@ -186,5 +214,152 @@ func flagOf(t *testing.T, name string, n int) {
 	t.Helper()
 	if err := flag.Set(name, strconv.Itoa(n)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+type (
+	attemptParams = abuse.AttemptParams
+	attemptResult = abuse.AttemptResult
+	attemptTier   = abuse.AttemptTiers
+	attemptRow    = abuse.AttemptTiersResult
+	issueParams   = challenge.IssueParams
+	issueResult   = challenge.IssueResult
+	checkLimit    = ratelimit.Limit
+	checkResult   = ratelimit.CheckResult
+	checkRow      = ratelimit.LimitResult
+	checkParams   = suites.CheckParams
+	logParams     = ratelimit.SlidingLogParams
+	logResult     = ratelimit.SlidingLogResult
+	admitLimit    = guard.Limit
+	admitParams   = suites.AdmitParams
+	admitResult   = guard.AdmitResult
+	admitRow      = guard.LimitResult
+	admitBudget   = guard.BudgetResult
+	admitTier     = guard.AdmitTiersResult
+	guarded       = suites.Guarded
+)
+
+const day = 24 * time.Hour
+
+func cost(n int64) *int64 { return &n }
+
+var consumed = challenge.ConsumeResult{Outcome: challenge.ConsumeOutcomeConsumed}
+
+// lateMS is how much later the test's clock stores an expiry on a real server, as ../clock.lua says.
+const lateMS = 3_153_600_000_000
+
+// queueClock queues a move of a real server's clock. It reports false on the embedded engine, whose clock is moved between two
+// pipelines.
+func (p *player[C, M]) queueClock(ctx context.Context, pipe redis.Pipeliner, to time.Time) bool {
+	if p.server.Engine == "embedded" {
+		return false
+	}
+	for _, lib := range append([]*fcall.Library{p.family.suite.Library}, p.family.suite.ExtraLibraries...) {
+		pipe.Do(ctx, "FCALL", lib.ServerName+"_set_clock", 0, strconv.FormatInt(to.UnixMicro(), 10))
+	}
+	return true
+}
+
+// endMS turns what PEXPIRETIME answers into the millisecond in which the key expires by the test's clock.
+func (p *player[C, M]) endMS(answer int64) int64 {
+	if answer < 0 || p.server.Engine == "embedded" {
+		return answer
+	}
+	return answer - lateMS
+}
+
+// A family is the functions that share a state, and what they are held against. C is the generated client's type, M the
+// model's. See the package's documentation for how one is added.
+type family[C any, M reference[M]] struct {
+	name  string
+	suite luatest.Suite[C]
+	model func() M
+	// keys are those that a subject may have: suffix and type, as the headers name them.
+	keys []storedKey
+	// share is how many times fewer histories are drawn at once, where one takes so much longer. Defaults to 1.
+	share int
+	// draw draws what a history's calls have in common, and returns how one of them is drawn.
+	draw func(t *rapid.T) plan[C, M]
+	// invariant returns a check that gets every reply of a history, zero after an error, and describes a violation; it knows
+	// no model. May be nil.
+	invariant func() func(now time.Time, subject string, params, reply any) (problem string)
+}
+
+// A reference is a model, as package model has them.
+type reference[M any] interface {
+	Move(to time.Time)
+	Expiries(subject string) map[string]int64
+	Clone() M
+}
+
+type storedKey struct{ suffix, kind string }
+
+// A plan is how the calls of one history are drawn.
+type plan[C, M any] struct {
+	call  func(t *rapid.T) call[C, M]
+	spans []time.Duration // windows and periods: moves of the clock are made of them
+	// steady says that all calls have the same limits, so that a key never needs to be kept longer than it was written for.
+	steady bool
+}
+
+// A call is one call of a function, by the client and by the model.
+type call[C, M any] struct {
+	function string
+	subject  string
+	params   any
+	queue    func(ctx context.Context, client C, pipe redis.Pipeliner) func() (any, error)
+	answer   func(model M) answer
+}
+
+func (c call[C, M]) String() string { return c.function + " " + readable(reflect.ValueOf(c.params)) }
+
+// readable prints what is set of parameters, and what a pointer points to.
+func readable(v reflect.Value) string {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		return fmt.Sprint(v)
+	case v.Kind() == reflect.Pointer:
+		return readable(v.Elem())
+	case v.Kind() == reflect.Slice:
+		var rows []string
+		for i := range v.Len() {
+			rows = append(rows, "{"+readable(v.Index(i))+"}")
+		}
+		return "[" + strings.Join(rows, " ") + "]"
+	case v.Kind() == reflect.Struct:
+		var fields []string
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				fields = append(fields, v.Type().Field(i).Name+":"+readable(v.Field(i)))
+			}
+		}
+		return strings.Join(fields, " ")
+	case v.Kind() == reflect.String:
+		return fmt.Sprintf("%q", v.String())
+	}
+	return fmt.Sprint(v)
+}
+
+// An answer is what a call must give.
+type answer struct {
+	reply   any   // the generated result type
+	err     error // by errors.Is; then there is no reply
+	changed bool  // whether any key may change
+	// touches returns the keys, by suffix; nil means all.
+	touches func(suffix string) bool
+	// refused says that the same call passes after retry and not a tick sooner, if nothing else happens.
+	refused     bool
+	retry, tick time.Duration
+	// passes reports whether another answer to the same call passed; nil if nothing is ever refused.
+	passes func(reply any) bool
+}
+
+// queued makes a call's queue from the generated method that queues it.
+func queued[C, P any, Q interface{ Result() (R, error) }, R any](method func(C, context.Context, redis.Pipeliner, P) Q, params P) func(context.Context, C, redis.Pipeliner) func() (any, error) {
+	return func(ctx context.Context, client C, pipe redis.Pipeliner) func() (any, error) {
+		pending := method(client, ctx, pipe, params)
+		return func() (any, error) { return pending.Result() }
 	}
 }

@@ -49,7 +49,7 @@ func drawOverride(t *rapid.T) plan[*override.Client, *model.Override] {
 			}
 			return clearOne(p)
 		case 6:
-			return clearAll(override.ClearAllParams{Subject: bucket})
+			return clearAll(override.ClearParams{Subject: bucket, All: true})
 		case 7, 8, 9:
 			known := rapid.SampledFrom([]*int64{nil, new(int64(0)), new(int64(1767323045678901))}).Draw(t, "known")
 			return listAll(override.ListParams{Subject: bucket, Known: known})
@@ -87,13 +87,13 @@ func clearOne(p override.ClearParams) overrideCall {
 	}
 }
 
-func clearAll(p override.ClearAllParams) overrideCall {
+func clearAll(p override.ClearParams) overrideCall {
 	return overrideCall{
-		function: "clear_all", subject: string(p.Subject), params: p,
-		queue: queued((*override.Client).QueueClearAll, p),
+		function: "clear", subject: string(p.Subject), params: p,
+		queue: queued((*override.Client).QueueClear, p),
 		answer: func(m *model.Override) answer {
 			existed := m.ClearAll(string(p.Subject))
-			return answer{reply: override.ClearAllResult{Existed: existed}, changed: existed}
+			return answer{reply: override.ClearResult{Existed: existed}, changed: existed}
 		},
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
 type (
@@ -16,10 +15,14 @@ type (
 )
 
 func fixedWindow(p windowParams) func(context.Context, *ratelimit.Client) (any, error) {
-	return luatest.Call((*ratelimit.Client).FixedWindow, p)
+	return func(ctx context.Context, c *ratelimit.Client) (any, error) {
+		r, err := c.FixedWindow(ctx, p)
+		err = took(err, p.Cost, p.AtMost, r.Allowed, &r.Taken, &r.At)
+		return r, err
+	}
 }
 
-func window(d time.Duration) ttls { return ttls{key("u1", "window"): d} }
+func window(d time.Duration) ttls { return ttls{key("u1", "fixed_window:10000000"): d} }
 
 func TestFixedWindow_admitsTheLimitUntilTheWindowEnds(t *testing.T) {
 	take := fixedWindow(windowParams{Subject: "u1", Limit: 3, Window: 10 * time.Second})
@@ -92,54 +95,18 @@ func TestFixedWindow_clockFarAheadIsForgotten(t *testing.T) {
 }
 
 func TestFixedWindow_smallestAndLargestArguments(t *testing.T) {
-	smallest := fixedWindow(windowParams{Subject: "small", Limit: 1, Window: time.Microsecond})
+	smallest := fixedWindow(windowParams{Subject: "small", Limit: 1, Window: time.Millisecond})
 	largest := fixedWindow(windowParams{Subject: "large", Limit: 1_000_000, Window: 3650 * day, Cost: cost(999_999)})
 	one := fixedWindow(windowParams{Subject: "large", Limit: 1_000_000, Window: 3650 * day})
 	limiters.Run(
 		t,
-		step{Name: "a microsecond is rounded up", Call: smallest, Writes: true, TTLs: ttls{key("small", "window"): time.Millisecond}, Want: windowResult{Allowed: true, ResetAfter: time.Millisecond}},
+		step{Call: smallest, Writes: true, TTLs: ttls{key("small", "fixed_window:1000"): time.Millisecond}, Want: windowResult{Allowed: true, ResetAfter: time.Millisecond}},
 		step{Call: smallest, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
 		step{Advance: time.Millisecond, Call: smallest, Writes: true, Want: windowResult{Allowed: true, ResetAfter: time.Millisecond}},
-		step{Advance: time.Second, Call: largest, Writes: true, TTLs: ttls{key("large", "window"): 3650 * day}, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 3650 * day}},
-		step{Call: one, Writes: true, TTLs: ttls{key("large", "window"): 3650 * day}, Want: windowResult{Allowed: true, ResetAfter: 3650 * day}},
+		step{Advance: time.Second, Call: largest, Writes: true, TTLs: ttls{key("large", "fixed_window:315360000000000"): 3650 * day}, Want: windowResult{Allowed: true, Remaining: 1, ResetAfter: 3650 * day}},
+		step{Call: one, Writes: true, TTLs: ttls{key("large", "fixed_window:315360000000000"): 3650 * day}, Want: windowResult{Allowed: true, ResetAfter: 3650 * day}},
 		step{Call: one, Want: windowResult{RetryAfter: 3650 * day, ResetAfter: 3650 * day}},
 		step{Advance: 3650*day - time.Millisecond, Call: one, Want: windowResult{RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
 		step{Advance: time.Millisecond, Call: one, Writes: true, Want: windowResult{Allowed: true, Remaining: 999_999, ResetAfter: 3650 * day}},
-	)
-}
-
-func TestFixedWindowPeek_returnsWhatACallWould(t *testing.T) {
-	type result = ratelimit.FixedWindowPeekResult
-	peek := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(n)})
-	}
-	take := fixedWindow(windowParams{Subject: "u1", Limit: 10, Window: 10 * time.Second, Cost: cost(7)})
-	limiters.Run(
-		t,
-		step{Name: "first use", Call: peek(1), Want: result{Allowed: true, Remaining: 10}},
-		step{Name: "exactly the limit", Call: peek(10), Want: result{Allowed: true, Remaining: 10}},
-		step{Name: "cost above the limit", Call: peek(11), WantErr: fcall.ErrArgument},
-		step{Call: take, Writes: true, Want: windowResult{Allowed: true, Remaining: 3, ResetAfter: 10 * time.Second}},
-		step{Advance: time.Second, Call: peek(3), Want: result{Allowed: true, Remaining: 3, ResetAfter: 9 * time.Second}},
-		step{Name: "one more", Call: peek(4), Want: result{Remaining: 3, RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second}},
-		step{Name: "one tick sooner", Advance: 9*time.Second - time.Millisecond, Call: peek(4), Want: result{Remaining: 3, RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
-		step{Name: "at retry_after", Advance: time.Millisecond, Call: peek(4), Want: result{Allowed: true, Remaining: 10}},
-	)
-}
-
-func TestFixedWindowReset_endsTheWindow(t *testing.T) {
-	type result = ratelimit.FixedWindowResetResult
-	take := fixedWindow(windowParams{Subject: "u1", Limit: 1, Window: time.Minute})
-	reset := luatest.Call((*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Subject: "u1"})
-	first := windowResult{Allowed: true, ResetAfter: time.Minute}
-	limiters.Run(
-		t,
-		step{Name: "nothing there", Call: reset, Want: result{}},
-		step{Call: take, Writes: true, Want: first},
-		step{Call: fixedWindow(windowParams{Subject: "u2", Limit: 1, Window: time.Minute}), Writes: true, Want: first},
-		step{Call: reset, Writes: true, Want: result{Existed: true}, TTLs: ttls{key("u2", "window"): time.Minute}},
-		step{Call: reset, Want: result{}},
-		step{Call: take, Writes: true, Want: first},
-		step{Name: "a key of another type goes too", Given: wrongType(key("u1", "window")), Call: reset, Writes: true, Want: result{Existed: true}},
 	)
 }

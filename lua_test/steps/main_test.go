@@ -26,3 +26,11 @@ var (
 
 // key is a key of a plain subject.
 func key(subject, suffix string) string { return "ratelimit:{" + subject + "}:" + suffix }
+
+func TestContract_ratelimit(t *testing.T)   { luatest.Contract(t, suites.Limiters) }
+func TestContract_cost(t *testing.T)        { luatest.Contract(t, suites.Budgets) }
+func TestContract_abuse(t *testing.T)       { luatest.Contract(t, suites.Abusers) }
+func TestContract_challenge(t *testing.T)   { luatest.Contract(t, suites.Challenges) }
+func TestContract_concurrency(t *testing.T) { luatest.Contract(t, suites.Semaphores) }
+func TestContract_override(t *testing.T)    { luatest.Contract(t, suites.Overrides) }
+func TestContract_guard(t *testing.T)       { luatest.Contract(t, suites.Guards) }

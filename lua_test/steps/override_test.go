@@ -89,8 +89,8 @@ func TestOverride_holdsToItsEnd(t *testing.T) {
 		overrideStep{Name: "the longest", Call: setOverride("user=42", "allow", 0, 3650*day), Writes: true, TTLs: ttls{overrideKey: 3650 * day}, Want: wasSet(false, time.Minute+2*time.Second, 3650*day, 1)},
 		overrideStep{Name: "long idle", Advance: 3651 * day, Call: listOverrides(nil), Want: override.ListResult{Changed: true, Overrides: []overrideRow{}}},
 		overrideStep{Name: "nothing is left of it", Call: setOverride("user=1", "allow", 0, time.Millisecond), Writes: true, Want: wasSet(false, 3651*day+time.Minute+2*time.Second, time.Millisecond, 1)},
-		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Subject: "all"}), Writes: true, TTLs: ttls{}, Want: override.ClearAllResult{Existed: true}},
-		overrideStep{Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Subject: "all"}), Want: override.ClearAllResult{}},
+		overrideStep{Call: luatest.Call((*override.Client).Clear, override.ClearParams{Subject: "all", All: true}), Writes: true, TTLs: ttls{}, Want: override.ClearResult{Existed: true}},
+		overrideStep{Call: luatest.Call((*override.Client).Clear, override.ClearParams{Subject: "all", All: true}), Want: override.ClearResult{}},
 	)
 }
 
@@ -260,7 +260,7 @@ func TestOverride_unreadableIsReportedAndKept(t *testing.T) {
 		steps,
 		overrideStep{Name: "a version", Given: version, Call: listOverrides(nil), WantErr: fcall.ErrState},
 		overrideStep{Call: setOverride("user=2", "allow", 0, time.Minute), WantErr: fcall.ErrState},
-		overrideStep{Name: "all can be cleared", Call: luatest.Call((*override.Client).ClearAll, override.ClearAllParams{Subject: "all"}), Writes: true, Want: override.ClearAllResult{Existed: true}},
+		overrideStep{Name: "all can be cleared", Call: luatest.Call((*override.Client).Clear, override.ClearParams{Subject: "all", All: true}), Writes: true, Want: override.ClearResult{Existed: true}},
 	)...)
 	overrides.Each(t, func(t *testing.T, s *luatest.Server, c *override.Client) {
 		wrongType(overrideKey)(t, s)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
@@ -27,7 +27,11 @@ func quotaOf(every calendar.Every, zone string, limit int64, clockOff time.Durat
 }
 
 func quota(p quotaParams) func(context.Context, *ratelimit.Client) (any, error) {
-	return luatest.Call((*ratelimit.Client).Quota, p)
+	return func(ctx context.Context, c *ratelimit.Client) (any, error) {
+		r, err := c.Quota(ctx, p)
+		err = took(err, p.Cost, p.AtMost, r.Allowed, &r.Taken, &r.At)
+		return r, err
+	}
 }
 
 // untilEnd is the time from the test's start to the end of a caller's period.
@@ -118,44 +122,41 @@ func TestQuota_boundaries(t *testing.T) {
 	)
 }
 
-// A clock that is set back to before a period begins the one before again, with the use of the later one.
+// A clock that is set back into the period before finds that one's count, and the later one's when it comes again.
 func TestQuota_clockSetBack(t *testing.T) {
 	p := quotaOf(calendar.Hour, "UTC", 3, 0)
 	end := untilEnd(p)
 	limiters.Run(
 		t,
+		step{Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: end}},
 		step{Advance: end, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 2, ResetAfter: time.Hour}},
-		step{Name: "an hour back", Advance: -time.Hour, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: time.Hour}},
-		step{Name: "the later hour goes on", Advance: time.Hour, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, ResetAfter: time.Hour}},
+		step{Name: "back in the first hour", Advance: -end, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: end}},
+		step{Name: "the later hour goes on", Advance: end, Call: quota(p), Writes: true, Want: quotaResult{Allowed: true, Remaining: 1, ResetAfter: time.Hour}},
 		step{Name: "a day back", Advance: -day, Call: quota(p), WantErr: fcall.ErrArgument},
 	)
 }
 
-func TestQuota_peekAtMostRefundAndReset(t *testing.T) {
-	p := quotaOf(calendar.Day, "UTC", 10, 0)
-	end := untilEnd(p)
-	peek := luatest.Call((*ratelimit.Client).QuotaPeek, ratelimit.QuotaPeekParams(p))
-	most := luatest.Call((*ratelimit.Client).QuotaAtMost, ratelimit.QuotaAtMostParams{Subject: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Most: 7})
-	refund := func(expires time.Time) func(context.Context, *ratelimit.Client) (any, error) {
-		return luatest.Call((*ratelimit.Client).QuotaRefund, ratelimit.QuotaRefundParams{
-			Subject: "u1", Limit: 10, Previous: p.Previous, Start: p.Start, Next: p.Next, After: p.After, Cost: 6, Expires: expires,
-		})
-	}
-	reset := luatest.Call((*ratelimit.Client).QuotaReset, ratelimit.QuotaResetParams{Subject: "u1"})
-	limiters.Run(
-		t,
-		step{Call: peek, Want: ratelimit.QuotaPeekResult{Allowed: true, Remaining: 10}},
-		step{Name: "all that it asks for", Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 7, Remaining: 3, ResetAfter: end, Expires: p.Next.Local()}},
-		step{Name: "what is left", Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 3, ResetAfter: end, Expires: p.Next.Local()}},
-		step{Name: "nothing", Call: most, Want: ratelimit.QuotaAtMostResult{RetryAfter: end, ResetAfter: end}},
-		step{Call: peek, Want: ratelimit.QuotaPeekResult{RetryAfter: end, ResetAfter: end}},
-		step{Name: "in time", Call: refund(p.Next), Writes: true, Want: ratelimit.QuotaRefundResult{Refunded: 6, Remaining: 6, ResetAfter: end}},
-		step{Name: "the rest", Call: refund(time.Time{}), Writes: true, Want: ratelimit.QuotaRefundResult{Refunded: 4, Remaining: 10}},
-		step{Name: "nothing is left to refund", Call: refund(time.Time{}), Want: ratelimit.QuotaRefundResult{Remaining: 10}},
-		step{Name: "a batch of today", Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 7, Remaining: 3, ResetAfter: end, Expires: p.Next.Local()}},
-		step{Name: "tomorrow takes another", Advance: end, Call: most, Writes: true, Want: ratelimit.QuotaAtMostResult{Allowed: true, Taken: 7, Remaining: 3, ResetAfter: day, Expires: p.After.Local()}},
-		step{Name: "which today's late refund leaves", Call: refund(p.Next), Want: ratelimit.QuotaRefundResult{Remaining: 3, ResetAfter: day}},
-		step{Call: reset, Writes: true, Want: ratelimit.QuotaResetResult{Existed: true}},
-		step{Call: reset, Want: ratelimit.QuotaResetResult{}},
-	)
+// Periods of other callers are counts of their own, and go once no clock can be in them.
+func TestQuota_periodsOfTheirOwn(t *testing.T) {
+	hour, today := quotaOf(calendar.Hour, "UTC", 3, 0), quotaOf(calendar.Day, "UTC", 5, 0)
+	end := untilEnd(hour)
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		take := func(p quotaParams, want int64) {
+			t.Helper()
+			if r, err := c.Quota(t.Context(), p); err != nil || !r.Allowed || r.Remaining != want {
+				t.Errorf("%+v, %v: want %d left", r, err, want)
+			}
+		}
+		take(hour, 2)
+		take(today, 4)
+		take(hour, 1)
+		take(today, 3)
+		s.Advance(t, end)
+		take(hour, 2)
+		s.Advance(t, time.Hour)
+		take(quotaOf(calendar.Hour, "UTC", 3, end+time.Hour), 2)
+		if n := s.Redis.HLen(t.Context(), key("u1", "quota")).Val(); n != 3 {
+			t.Errorf("%d periods are kept, want today, this hour and the one before", n)
+		}
+	})
 }

@@ -1,11 +1,9 @@
 package steps_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
@@ -15,7 +13,7 @@ import (
 // A taker is one caller of a bucket: whether a request of it is admitted now.
 type taker func(limit int64, window time.Duration) bool
 
-// sharedBuckets runs a test for each function that decides by a log or a fixed window, always on one bucket.
+// sharedBuckets runs a test for each way to decide by a kind, always on one subject.
 func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take taker)) {
 	t.Helper()
 	for name, call := range map[string]func(*testing.T, *ratelimit.Client) taker{
@@ -31,8 +29,16 @@ func sharedBuckets(t *testing.T, test func(t *testing.T, s *luatest.Server, take
 				return passed(t, r.Allowed, err)
 			}
 		},
-		"check of sliding_log":  checkTaker(ratelimit.LimitKindSlidingLog),
-		"check of fixed_window": checkTaker(ratelimit.LimitKindFixedWindow),
+		"gcra": func(t *testing.T, c *ratelimit.Client) taker {
+			return func(limit int64, window time.Duration) bool {
+				r, err := c.GCRA(t.Context(), gcraParams{Subject: "u1", Limit: limit, Period: window})
+				return passed(t, r.Allowed, err)
+			}
+		},
+		"check of sliding_log":     checkTaker(ratelimit.LimitKindSlidingLog),
+		"check of sliding_counter": checkTaker(ratelimit.LimitKindSlidingCounter),
+		"check of fixed_window":    checkTaker(ratelimit.LimitKindFixedWindow),
+		"check of gcra":            checkTaker(ratelimit.LimitKindGCRA),
 	} {
 		t.Run(name, func(t *testing.T) {
 			limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) { test(t, s, call(t, c)) })
@@ -59,77 +65,104 @@ func checkTaker(kind ratelimit.LimitKind) func(*testing.T, *ratelimit.Client) ta
 	}
 }
 
-// Two generations of a service during a rollout: the caller with 10 an hour counts what the one with 10 a second took.
+// Two generations of a service during a rollout: the caller with the lower limit counts what the other took.
 func TestSharedBucket_eachCallerIsHeldToItsOwnLimit(t *testing.T) {
-	sharedBuckets(t, func(t *testing.T, s *luatest.Server, take taker) {
-		strict, all := 0, 0
-		for range 40 {
-			if take(10, time.Hour) {
-				strict++
-				all++
-				if all > 10 {
-					t.Fatalf("admission %d of the caller with 10 an hour is the %dth of all", strict, all)
+	sharedBuckets(t, func(t *testing.T, _ *luatest.Server, take taker) {
+		for i, change := range []struct {
+			limit int64
+			pass  int
+		}{{10, 10}, {15, 5}, {5, 0}, {20, 5}} {
+			pass := 0
+			for pass <= change.pass && take(change.limit, time.Minute) {
+				pass++
+			}
+			if pass != change.pass {
+				t.Errorf("%d: a limit of %d lets %d pass, want %d", i, change.limit, pass, change.pass)
+			}
+		}
+	})
+}
+
+// Another window is another count.
+func TestSharedBucket_windowsAreApart(t *testing.T) {
+	sharedBuckets(t, func(t *testing.T, _ *luatest.Server, take taker) {
+		if !take(1, time.Minute) || !take(1, time.Hour) || take(1, time.Minute) || take(1, time.Hour) {
+			t.Error("a minute and an hour share a count")
+		}
+	})
+}
+
+// A single function and a row of the same kind, window and name are one limit.
+func TestSharedBucket_ofFunctionAndCheck(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, _ *luatest.Server, c *ratelimit.Client) {
+		for _, name := range []string{"", "login"} {
+			calls := map[ratelimit.LimitKind]func() (bool, error){
+				ratelimit.LimitKindSlidingLog: func() (bool, error) {
+					r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Name: name, Limit: 1, Window: time.Hour})
+					return r.Allowed, err
+				},
+				ratelimit.LimitKindSlidingCounter: func() (bool, error) {
+					r, err := c.SlidingCounter(t.Context(), counterParams{Subject: "u1", Name: name, Limit: 1, Window: time.Hour})
+					return r.Allowed, err
+				},
+				ratelimit.LimitKindFixedWindow: func() (bool, error) {
+					r, err := c.FixedWindow(t.Context(), windowParams{Subject: "u1", Name: name, Limit: 1, Window: time.Hour})
+					return r.Allowed, err
+				},
+				ratelimit.LimitKindGCRA: func() (bool, error) {
+					r, err := c.GCRA(t.Context(), gcraParams{Subject: "u1", Name: name, Limit: 1, Period: time.Hour})
+					return r.Allowed, err
+				},
+			}
+			for kind, call := range calls {
+				limit := checkLimit{Name: name, Kind: kind, Limit: 1, Window: time.Hour}
+				r, err := c.Check(t.Context(), checkParams{Subject: "u1", Limits: []checkLimit{limit}}.Packed())
+				if one := passed(t, r.Allowed, err); !one {
+					t.Errorf("%s %q: the first is refused", kind, name)
+				}
+				allowed, err := call()
+				if passed(t, allowed, err) {
+					t.Errorf("%s %q: the function does not see what check charged", kind, name)
 				}
 			}
-			if take(10, time.Second) {
-				all++
-			}
-			s.Advance(t, 333*time.Millisecond)
-		}
-		if strict != 5 || all < 25 {
-			t.Errorf("the caller with 10 an hour had %d of %d admissions, want 5, and the other its own limit alone", strict, all)
 		}
 	})
 }
 
 // After a long idle time no call has to clean up all of it.
-func TestSharedBucket_cleanUpIsBounded(t *testing.T) {
+func TestSlidingLog_cleanUpIsBounded(t *testing.T) {
 	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		old := s.Now().Add(-2 * time.Hour).UnixMicro()
-		push := []any{"RPUSH", key("u1", "log"), "3600000000 1000000"}
-		add := []any{"ZADD", key("u1", "receipts"), int64(-3600_000_000), ""}
-		for n := range 25_000 {
-			push = append(push, old+int64(n))
-		}
-		for n := range 250 {
-			add = append(add, old+int64(n), fmt.Sprint(n))
-		}
-		s.Do(t, push...)
-		s.Do(t, add...)
-		for i, want := range [][2]int64{{15_001, 150}, {5_002, 50}, {3, 0}, {4, 0}} {
-			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 1_000_000, Window: time.Hour, Receipt: fmt.Sprint("r", i)})
-			if err != nil || r.Count != int64(i+1) {
-				t.Fatalf("call %d: %+v, %v", i+1, r, err)
+		name := key("u1", "sliding_log:3600000000")
+		push := func(n int, from time.Duration) {
+			all := []any{"RPUSH", name}
+			for i := range n {
+				all = append(all, s.Now().Add(from).UnixMicro()+int64(i))
 			}
-			entries, receipts := s.Redis.LLen(t.Context(), key("u1", "log")).Val()-1, s.Redis.ZCard(t.Context(), key("u1", "receipts")).Val()-1
-			if entries != want[0] || receipts != want[1]+int64(i+1) {
-				t.Errorf("after call %d there are %d entries and %d receipts, want %d and %d", i+1, entries, receipts, want[0], want[1]+int64(i+1))
+			s.Do(t, all...)
+		}
+		left := func(want int64, count int64) {
+			t.Helper()
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 1_000_000, Window: time.Hour})
+			if n := s.Redis.LLen(t.Context(), name).Val(); err != nil || r.Count != count || n != want {
+				t.Errorf("%+v, %v, %d entries: want a count of %d and %d entries", r, err, n, count, want)
 			}
 		}
+		push(250, -2*time.Hour)
+		push(3, -time.Minute)
+		left(154, 4) // a hundred a call
+		left(55, 5)
+		left(6, 6)
+		left(7, 7)
+		s.Do(t, "DEL", name)
+		push(25_000, -2*time.Hour)
+		left(1, 1)
 	})
 }
 
-// Eight lengths are kept; the ninth replaces the one whose caller was admitted longest ago, and is held to its limit.
-func TestFixedWindow_eightLengthsAreKnown(t *testing.T) {
-	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
-		take := func(limit int64, minutes int) bool {
-			r, err := c.FixedWindow(t.Context(), windowParams{Subject: fcall.Subject("u1"), Limit: limit, Window: time.Duration(minutes) * time.Minute})
-			return passed(t, r.Allowed, err)
-		}
-		for n := range 9 {
-			if !take(100, 10+n) {
-				t.Fatalf("length %d is refused", n+1)
-			}
-		}
-		for n := range 9 {
-			if take(9, 10+n) {
-				t.Errorf("length %d counts fewer than 9", n+1)
-			}
-		}
-		// An hour later all are over. The first length to call begins with nothing, and what it takes counts in all again.
-		s.Advance(t, time.Hour)
-		if !take(1, 18) || take(1, 11) {
-			t.Error("windows that are over do not begin again together")
-		}
-	})
+func passed(t *testing.T, allowed bool, err error) bool {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return allowed
 }

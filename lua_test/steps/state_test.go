@@ -2,31 +2,36 @@ package steps_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// value puts a text where a bucket is; a ttl of 0 is none.
-func value(text string, ttl time.Duration) func(testing.TB, *luatest.Server) {
+// holding puts a text where a key of u1 is; a ttl of 0 is none.
+func holding(suffix, text string, ttl time.Duration) func(testing.TB, *luatest.Server) {
 	return func(t testing.TB, s *luatest.Server) {
-		s.Do(t, "SET", key("u1", "gcra"), text)
+		s.Do(t, "SET", key("u1", suffix), text)
 		if ttl > 0 {
-			s.Expire(t, key("u1", "gcra"), ttl)
+			s.Expire(t, key("u1", suffix), ttl)
 		}
 	}
 }
 
+const logKey = "sliding_log:10000000"
+
 // entries puts texts where a log is.
 func entries(texts ...any) func(testing.TB, *luatest.Server) {
 	return func(t testing.TB, s *luatest.Server) {
-		s.Do(t, "DEL", key("u1", "log"))
-		s.Do(t, append([]any{"RPUSH", key("u1", "log"), "10000000 2"}, texts...)...)
-		s.Expire(t, key("u1", "log"), time.Hour)
+		s.Do(t, "DEL", key("u1", logKey))
+		s.Do(t, append([]any{"RPUSH", key("u1", logKey)}, texts...)...)
+		s.Expire(t, key("u1", logKey), time.Hour)
 	}
 }
 
@@ -34,80 +39,173 @@ func TestState_wrongTypeIsReportedAndKept(t *testing.T) {
 	window := logParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}
 	limiters.Run(
 		t,
-		step{Given: wrongType(key("u1", "log")), Call: slidingLog(window), WantErr: fcall.ErrState},
+		step{Given: wrongType(key("u1", logKey)), Call: slidingLog(window), WantErr: fcall.ErrState},
 		step{Call: slidingLog(receipt(5, "r1")), WantErr: fcall.ErrState},
-		step{Call: luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 5, Window: time.Second}), WantErr: fcall.ErrState},
 		step{Given: func(t testing.TB, s *luatest.Server) {
-			s.Do(t, "DEL", key("u1", "log"))
-			wrongType(key("u1", "receipts"))(t, s)
+			s.Do(t, "DEL", key("u1", logKey))
+			wrongType(key("u1", "receipt:10000000:r1"))(t, s)
 		}, Call: slidingLog(receipt(5, "r1")), WantErr: fcall.ErrState},
 		step{Name: "receipts are not looked at without one", Call: slidingLog(window), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 4, ResetAfter: 10 * time.Second}},
-		step{Given: wrongType(key("u1", "gcra")), Call: gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
-		step{Call: gcra(gcraParams{Subject: "u1", Limit: 7, Period: time.Second}), WantErr: fcall.ErrState},
-		step{Call: luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
+		step{Given: wrongType(key("u1", "gcra:1000000")), Call: gcra(gcraParams{Subject: "u1", Limit: 1, Period: time.Second}), WantErr: fcall.ErrState},
+		step{Given: wrongType(key("u1", "quota")), Call: quota(hourly), WantErr: fcall.ErrState},
 	)
 }
 
 func TestState_unreadableLogIsReportedAndKept(t *testing.T) {
 	take := slidingLog(logParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
-	peek := luatest.Call((*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 2, Window: 10 * time.Second})
+	look := slidingLog(logParams{Subject: "u1", Limit: 2, Window: 10 * time.Second, Cost: cost(0)})
 	var steps []step
 	for _, text := range []string{"", "x", "nan", "-nan", "inf", "-inf", "-1", "1.5", "1e400", "9007199254740994", "5 5", "1763706467123584x", strings.Repeat("9", 400)} {
 		steps = append(
 			steps,
 			step{Name: "newest " + text, Given: entries(text), Call: take, WantErr: fcall.ErrState},
-			step{Call: peek, WantErr: fcall.ErrState},
+			step{Call: look, WantErr: fcall.ErrState},
 			step{Name: "oldest " + text, Given: entries(text, luatest.Start.UnixMicro()), Call: take, WantErr: fcall.ErrState},
-			step{Call: peek, WantErr: fcall.ErrState},
+			step{Call: look, WantErr: fcall.ErrState},
 		)
 	}
 	us := luatest.Start.UnixMicro()
 	steps = append(
 		steps,
-		step{Name: "not in order", Given: entries(us, 5, us), Call: take, WantErr: fcall.ErrState},
-		step{Call: peek, WantErr: fcall.ErrState},
-		step{Name: "the oldest last", Given: entries(us, 5), Call: take, WantErr: fcall.ErrState},
-		step{Call: peek, WantErr: fcall.ErrState},
 		step{Name: "further ahead than the window is from a wrong clock", Given: entries(int64(1) << 53), Call: take, Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 1, ResetAfter: 10 * time.Second}},
 		step{Name: "a log without an expiry gets one", Given: func(t testing.TB, s *luatest.Server) {
 			entries(us)(t, s)
-			s.Do(t, "PERSIST", key("u1", "log"))
-		}, Call: take, Writes: true, TTLs: ttls{key("u1", "log"): 10 * time.Second}, Want: logResult{Allowed: true, Count: 2, ResetAfter: 10 * time.Second}},
-		step{Name: "receipts of no time are not known", Given: func(t testing.TB, s *luatest.Server) {
-			s.Do(t, "DEL", key("u1", "log"))
-			s.Do(t, "ZADD", key("u1", "receipts"), "inf", "r1", "-inf", "r2", "-1", "r3")
-		}, Call: slidingLog(receipt(5, "r1")), Writes: true, Want: logResult{Allowed: true, Count: 1, Remaining: 4, ResetAfter: 10 * time.Second}},
-		step{Call: slidingLog(receipt(5, "r2")), Writes: true, Want: logResult{Allowed: true, Count: 2, Remaining: 3, ResetAfter: 10 * time.Second}},
+			s.Do(t, "PERSIST", key("u1", logKey))
+		}, Call: take, Writes: true, TTLs: ttls{key("u1", logKey): 10 * time.Second}, Want: logResult{Allowed: true, Count: 2, ResetAfter: 10 * time.Second}},
 	)
 	limiters.Run(t, steps...)
 }
 
-func TestState_unreadableBucketIsReportedAndKept(t *testing.T) {
-	calls := map[string]func(context.Context, *ratelimit.Client) (any, error){
-		"expiry": gcra(gcraParams{Subject: "u1", Limit: 2, Period: 10 * time.Second}),
-		"value":  gcra(gcraParams{Subject: "u1", Limit: 2, Period: 10*time.Second + 2*time.Microsecond}),
-		"part":   gcra(gcraParams{Subject: "u1", Limit: 7, Period: 10 * time.Second}),
-		"peek":   luatest.Call((*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 2, Period: 10 * time.Second}),
-	}
-	for mode, call := range calls {
-		t.Run(mode, func(t *testing.T) {
-			var steps []step
-			for _, text := range []string{
-				"", "x", "nan", "inf", "-1", "0", "1.5", "1e400", "ttl", "3153600000002", "1763706467123584",
-				"5 60000", "5 1/3", "5 0 1/3", "5 3153600000002 1/3", "5 nan 1/3", "-5 60000 1/3", "5 60000 /3", "5 60000 1/", "5 60000 1/3 ",
-				"5  60000 1/3", "5 60000 -1/3", "5 60000 1/-3", "5 60000 x/y", "5 60000 1e2/3",
-			} {
-				steps = append(steps, step{Name: text, Given: value(text, time.Second), Call: call, WantErr: fcall.ErrState})
-			}
-			if mode == "value" || mode == "part" {
-				for _, text := range []string{"9007199254740994 60000 1/3", "5 60000 3/0", "5 60000 3/3", "5 60000 4/3", "5 60000 1/1000000000001"} {
-					steps = append(steps, step{Name: text, Given: value(text, time.Second), Call: call, WantErr: fcall.ErrState})
+// hourly is a quota of the first hour.
+var hourly = quotaOf(calendar.Hour, "UTC", 5, 0)
+
+func TestState_unreadableTextIsReportedAndKept(t *testing.T) {
+	texts := slices.Clip([]string{
+		"", "x", "nan", "-nan", "inf", "-inf", "-1", "TTL", "0", "00", "007", "+5", " 5", "5 ", "5\n", "5\x00", "1.5", "1e3", "0x10", "1e400",
+		"9007199254740992", strings.Repeat("9", 400),
+	})
+	pair := append(texts, "5", "1 1 1", "01 1", "1 01", "1  1", "1 1 ", " 1 1", "1 9007199254740992", "1 -1", "1 1e3", "1\x001")
+	level := append(texts, "5", "0 5", "0 5 5 5", "x 5 5", "0 0 5", "0 1000000000001 5", "5001 5 5", "-1 5 5", "0 5 5 ", "0  5 5", "0 1e2 5")
+	paid := append(texts, "5", "5 5", "5 5 5 5", "5 5 x", "-5 5 5", "5 5 5 ", "9007199254740994 1 0")
+	bucket := checkLimit{Kind: ratelimit.LimitKindGCRA, Limit: 5, Window: 10 * time.Second}
+	for suffix, test := range map[string]struct {
+		texts []string
+		timed string // a text that is right if the key expires
+		calls []func(context.Context, *ratelimit.Client) (any, error)
+	}{
+		"fixed_window:10000000": {texts, "5", []func(context.Context, *ratelimit.Client) (any, error){
+			fixedWindow(windowParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}),
+			giveBack(checkLimit{Kind: ratelimit.LimitKindFixedWindow, Limit: 5, Window: 10 * time.Second}, 1),
+		}},
+		"sliding_counter:10000000": {pair, "1 1", []func(context.Context, *ratelimit.Client) (any, error){
+			count(1), giveBack(checkLimit{Kind: ratelimit.LimitKindSlidingCounter, Limit: 5, Window: 10 * time.Second}, 1),
+		}},
+		"gcra:10000000": {level, "0 5 5", []func(context.Context, *ratelimit.Client) (any, error){
+			gcra(gcraParams{Subject: "u1", Limit: 5, Period: 10 * time.Second}), gcra(gcraParams{Subject: "u1", Limit: 7, Period: 10 * time.Second}),
+			giveBack(bucket, 1), check(bucket),
+		}},
+		"receipt:10000000:r1": {paid, "", []func(context.Context, *ratelimit.Client) (any, error){slidingLog(receipt(5, "r1"))}},
+	} {
+		for i, call := range test.calls {
+			t.Run(fmt.Sprint(suffix, " ", i), func(t *testing.T) {
+				var steps []step
+				for _, text := range test.texts {
+					steps = append(steps, step{Name: text, Given: holding(suffix, text, 5*time.Second), Call: call, WantErr: fcall.ErrState})
 				}
-			} else {
-				steps = append(steps, step{Name: "a time that never expires", Given: value("1763706467123584 60000 1/3", 0), Call: call, WantErr: fcall.ErrState})
-			}
-			steps = append(steps, step{Name: "a bucket that never expires", Given: value("60000", 0), Call: call, WantErr: fcall.ErrState})
-			limiters.Run(t, steps...)
-		})
+				if test.timed != "" {
+					steps = append(steps, step{Name: "never expires", Given: holding(suffix, test.timed, 0), Call: call, WantErr: fcall.ErrState})
+				}
+				limiters.Run(t, steps...)
+			})
+		}
 	}
+}
+
+func TestState_unreadablePeriodIsReportedAndKept(t *testing.T) {
+	var steps []step
+	for _, text := range []string{"", "x", "nan", "-1", "0", "05", "1.5", "1e3", "5 ", "9007199254740992", strings.Repeat("9", 400)} {
+		steps = append(steps, step{Name: text, Given: func(t testing.TB, s *luatest.Server) {
+			s.Do(t, "HSET", key("u1", "quota"), fmt.Sprintf("%d %d", hourly.Start.UnixMicro(), hourly.Next.UnixMicro()), text)
+		}, Call: quota(hourly), WantErr: fcall.ErrState})
+	}
+	limiters.Run(t, steps...)
+}
+
+func TestState_largestCountsAreRead(t *testing.T) {
+	limiters.Run(
+		t,
+		step{Given: holding("fixed_window:10000000", "9007199254740991", 5*time.Second), Call: fixedWindow(windowParams{Subject: "u1", Limit: 5, Window: 10 * time.Second}), Want: windowResult{RetryAfter: 5 * time.Second, ResetAfter: 5 * time.Second}},
+		step{Given: holding("sliding_counter:10000000", "1000000000000 5", 15*time.Second), Call: count(1), Want: counterResult{RetryAfter: 5 * time.Second, ResetAfter: 15 * time.Second}},
+	)
+}
+
+// The library that ships, on the server's own clock: expiries are what the tables say, in real units.
+func TestExpiry_ofTheLibraryThatShips(t *testing.T) {
+	limiters.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		must := func(_ any, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := ttls{
+			key("u1", "sliding_log:3600000000"): time.Hour, key("u1", "receipt:3600000000:r"): 2 * time.Hour,
+			key("u1", "gcra:3600000000"): 6 * time.Minute, key("u2", "gcra:3600000000"): (time.Hour / 7).Truncate(time.Millisecond) + time.Millisecond,
+		}
+		s.CheckTTLs(t, want, func() {
+			must(c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 2, Window: time.Hour, Receipt: "r", Dedup: 2 * time.Hour}))
+			must(c.GCRA(t.Context(), gcraParams{Subject: "u1", Limit: 10, Period: time.Hour}))
+			must(c.GCRA(t.Context(), gcraParams{Subject: "u2", Limit: 7, Period: time.Hour}))
+		})
+	})
+}
+
+// Each test here is a mistake that an earlier system of this kind has made; the number is that of the list in which they
+// are collected.
+
+// A clock that jumps back or ahead: no client is admitted more often within a window of that clock, and no client is shut
+// out for longer than the jump and a window.
+func TestMistake13_clockJumps(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		const window = 10 * time.Second
+		for _, jump := range []time.Duration{-time.Millisecond, -window, -window - time.Microsecond, -time.Hour, -1000 * day, time.Hour, 1000 * day} {
+			s.Set(t, luatest.Start)
+			s.Do(t, "FLUSHDB")
+			p, tokens := logParams{Subject: "u1", Limit: 2, Window: window}, gcraParams{Subject: "u1", Limit: 2, Period: window}
+			take := func() (log, bucket bool, wait time.Duration) {
+				l, err := c.SlidingLog(t.Context(), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := c.GCRA(t.Context(), tokens)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l.Allowed, b.Allowed, max(l.RetryAfter, b.RetryAfter)
+			}
+			take()
+			take()
+			s.Advance(t, jump)
+			logged, taken := 0, 0
+			for range 5 {
+				l, b, wait := take()
+				if most := 2*window + time.Millisecond; wait > most {
+					t.Errorf("after a jump of %s a caller waits %s, want %s at most", jump, wait, most)
+				}
+				if l {
+					logged++
+				}
+				if b {
+					taken++
+				}
+			}
+			if logged > 2 || taken > 2 {
+				t.Errorf("after a jump of %s %d and %d of 5 pass at one time, and the limit is 2", jump, logged, taken)
+			}
+			s.Advance(t, 2*window+time.Millisecond)
+			if l, b, _ := take(); !l || !b {
+				t.Errorf("two windows after a jump of %s: sliding_log %v, gcra %v, want both allowed", jump, l, b)
+			}
+		}
+	})
 }

@@ -1,3 +1,7 @@
+// Package wire_test sends arguments past the generated clients:
+//
+//   - TestArguments: each argument of each function, outside its bounds, gives RLARG and its name.
+//   - FuzzArguments, FuzzState: raw arguments and unreadable keys give RLARG, RLSTATE or a reply that the client decodes.
 package wire_test
 
 import (
@@ -10,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
 	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -22,6 +25,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 	"github.com/rlfunc/rlfunc/lua_test/internal/suites"
 )
@@ -35,49 +39,31 @@ type wireCall struct {
 	decode func(ctx context.Context, server fcall.Caller) error // makes the same call by the client
 }
 
-var onePlace = guard.MustPackLimit(guard.Limit{Name: "a", Kind: guard.LimitKindConcurrency, Limit: 5, Window: 10 * time.Second})
+var onePlace = guard.PackLimit(guard.Limit{Name: "a", Kind: guard.LimitKindConcurrency, Limit: 5, Window: 10 * time.Second})
 
 // wireCalls is a legal call of every function of every library; a function without a row fails a test.
 var wireCalls = []wireCall{
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingLog, logParams{Subject: "u1", Limit: 5, Window: time.Second, Receipt: "r1", Dedup: 2 * time.Second, Refresh: true}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingLogPeek, ratelimit.SlidingLogPeekParams{Subject: "u1", Limit: 5, Window: time.Second}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingLogRefund, ratelimit.SlidingLogRefundParams{Subject: "u1", Receipt: "r1"}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingLogReset, ratelimit.SlidingLogResetParams{Subject: "u1"}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounter, counterParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounterPeek, ratelimit.SlidingCounterPeekParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounterRefund, ratelimit.SlidingCounterRefundParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: 1}),
-	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounterReset, ratelimit.SlidingCounterResetParams{Subject: "u1"}),
-	onWire(ratelimit.New, (*ratelimit.Client).FixedWindow, windowParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
-	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowAtMost, ratelimit.FixedWindowAtMostParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Most: 2}),
-	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowPeek, ratelimit.FixedWindowPeekParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2)}),
-	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowRefund, ratelimit.FixedWindowRefundParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: 1}),
-	onWire(ratelimit.New, (*ratelimit.Client).FixedWindowReset, ratelimit.FixedWindowResetParams{Subject: "u1"}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingLog, logParams{Subject: "u1", Limit: 5, Window: time.Second, Receipt: "r1", Dedup: 2 * time.Second, Cost: cost(1)}),
+	onWire(ratelimit.New, (*ratelimit.Client).SlidingCounter, counterParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2), AtMost: true}),
+	onWire(ratelimit.New, (*ratelimit.Client).FixedWindow, windowParams{Subject: "u1", Limit: 1_000_000, Window: time.Second, Cost: cost(2), AtMost: true}),
 	onWire(ratelimit.New, (*ratelimit.Client).Quota, quotaParams("u1")),
-	onWire(ratelimit.New, (*ratelimit.Client).QuotaAtMost, quotaAtMost(quotaParams("u1"), 2)),
-	onWire(ratelimit.New, (*ratelimit.Client).QuotaPeek, ratelimit.QuotaPeekParams(quotaParams("u1"))),
-	onWire(ratelimit.New, (*ratelimit.Client).QuotaRefund, quotaRefund(quotaParams("u1"), 1)),
-	onWire(ratelimit.New, (*ratelimit.Client).QuotaReset, ratelimit.QuotaResetParams{Subject: "u1"}),
-	onWire(ratelimit.New, (*ratelimit.Client).GCRA, gcraParams{Subject: "u1", Limit: 7, Period: time.Minute, Burst: 10, Cost: cost(2)}),
-	onWire(ratelimit.New, (*ratelimit.Client).GCRAAtMost, ratelimit.GCRAAtMostParams{Subject: "u1", Limit: 7, Period: time.Minute, Burst: 10, Most: 20}),
-	onWire(ratelimit.New, (*ratelimit.Client).GCRAPeek, ratelimit.GCRAPeekParams{Subject: "u1", Limit: 5, Period: time.Second}),
-	onWire(ratelimit.New, (*ratelimit.Client).GCRARefund, ratelimit.GCRARefundParams{Subject: "u1", Limit: 7, Period: time.Minute, Burst: 10, Cost: 1}),
-	onWire(ratelimit.New, (*ratelimit.Client).GCRAReset, ratelimit.GCRAResetParams{Subject: "u1"}),
-	onWire(ratelimit.New, (*ratelimit.Client).Check, checkParams{Subject: "u1", Limits: suites.CheckLimits(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second}.Packed()),
-	onWire(ratelimit.New, (*ratelimit.Client).CheckPeek, checkParams{Subject: "u1", Limits: suites.CheckLimits(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second}.Peek()),
-	onWire(ratelimit.New, (*ratelimit.Client).CheckReset, checkParams{Subject: "u1", Limits: suites.CheckLimits(5)}.Reset()),
+	onWire(ratelimit.New, (*ratelimit.Client).GCRA, gcraParams{Subject: "u1", Limit: 7, Period: time.Minute, Burst: 10, Name: "a", Cost: cost(2), AtMost: true}),
+	onWire(ratelimit.New, (*ratelimit.Client).Check, checkParams{Subject: "u1", Limits: suites.CheckLimits(5), Weight: 2, Receipt: "r1", Dedup: 2 * time.Second, Look: true}.Packed()),
+	onWire(ratelimit.New, (*ratelimit.Client).Refund, ratelimit.RefundParams{
+		Subject: "u1", Limits: ratelimit.PackLimit(suites.CheckLimits(5)[:1]...), Weight: 2, Receipt: "r1", At: luatest.Start, Age: time.Second, Taken: ratelimit.PackRefundTaken(ratelimit.RefundTaken{Left: time.Second}),
+	}),
+	onWire(ratelimit.New, (*ratelimit.Client).Reset, checkParams{Subject: "u1", Limits: suites.CheckLimits(5)}.Reset()),
 
-	onWire(budget.New, (*budget.Client).ReserveAtMost, budget.ReserveAtMostParams{Subject: "u1", Receipt: "r1", Most: 1_000_000_000_000_000, Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: 10 * time.Minute}), Hold: time.Minute}),
-	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Subject: "u1", Receipt: "r1", Estimate: 5, Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: 10 * time.Minute}, budget.AccountBudget{Budget: 5000, Window: time.Hour}), Hold: time.Minute, Penalty: time.Second}),
-	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Subject: "u1", Receipt: "r1", Actual: 5, Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: time.Minute})}),
-	onWire(budget.New, (*budget.Client).Cancel, budget.CancelParams{Subject: "u1", Receipt: "r1"}),
-	onWire(budget.New, (*budget.Client).Peek, budget.PeekParams{Subject: "u1", Limits: budget.MustPackAccountBudget(budget.AccountBudget{Budget: 1000, Window: time.Minute}), Receipt: "r1"}),
+	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Subject: "u1", Receipt: "r1", Estimate: 5, Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: 10 * time.Minute}, budget.Budget{Budget: 5000, Window: time.Hour}), Hold: time.Minute, AtMost: true, Units: budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: 1})}),
+	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Units: budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: 1}), Subject: "u1", Receipt: "r1", Actual: 5, Penalty: time.Second, Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Minute})}),
+	onWire(budget.New, (*budget.Client).Peek, budget.PeekParams{Units: budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: 1}), Subject: "u1", Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Minute}), Receipt: "r1"}),
 	onWire(budget.New, (*budget.Client).Reset, budget.ResetParams{Subject: "u1"}),
 
 	onWire(abuse.New, (*abuse.Client).Attempt, attemptParams{
-		Subject: "u1", Tiers: []attemptTier{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
-		Escalation: []abuse.AttemptEscalation{{Block: time.Minute}, {Block: time.Hour}}, StrikeMemory: day,
+		Subject: "u1", Tiers: abuse.PackAttemptTiers(attemptTier{Threshold: 2, Window: time.Second, Block: time.Minute}, attemptTier{Threshold: 5, Window: time.Minute, Block: time.Hour}),
+		Escalation: abuse.PackAttemptEscalation(abuse.AttemptEscalation{Block: time.Minute}, abuse.AttemptEscalation{Block: time.Hour}), StrikeMemory: day,
 	}),
-	onWire(abuse.New, (*abuse.Client).Status, abuse.StatusParams{Subject: "u1", Tiers: []abuse.StatusTiers{{Threshold: 2, Window: time.Second}, {Threshold: 9, Window: time.Minute}}, StrikeMemory: day}),
+	onWire(abuse.New, (*abuse.Client).Status, abuse.StatusParams{Subject: "u1", Tiers: abuse.PackStatusTiers(abuse.StatusTiers{Threshold: 2, Window: time.Second}, abuse.StatusTiers{Threshold: 9, Window: time.Minute}), StrikeMemory: day}),
 	onWire(abuse.New, (*abuse.Client).Block, abuse.BlockParams{Subject: "u1", Duration: time.Minute, Reason: "why"}),
 	onWire(abuse.New, (*abuse.Client).Forgive, abuse.ForgiveParams{Subject: "u1"}),
 	onWire(abuse.New, (*abuse.Client).Unblock, abuse.UnblockParams{Subject: "u1", Pardon: true}),
@@ -90,34 +76,32 @@ var wireCalls = []wireCall{
 	onWire(concurrency.New, (*concurrency.Client).Renew, concurrency.RenewParams{Subject: "u1", Holder: "h1", Lease: time.Hour, Fence: luatest.Start.UnixMicro()}),
 	onWire(concurrency.New, (*concurrency.Client).Peek, concurrency.PeekParams{Subject: "u1"}),
 	onWire(concurrency.New, (*concurrency.Client).Release, concurrency.ReleaseParams{Subject: "u1", Holder: "h1", Fence: luatest.Start.UnixMicro()}),
-	onWire(concurrency.New, (*concurrency.Client).Evict, concurrency.EvictParams{Subject: "u1", Holder: "h1"}),
 
 	onWire(override.New, (*override.Client).Set, override.SetParams{
 		Subject: "u1", Target: "user=42", Effect: "add", Factor: 10, Duration: time.Hour, By: "ann", Reason: "why", Budget: "month", Unit: "tokens", Amount: 5,
 	}),
 	onWire(override.New, (*override.Client).Clear, override.ClearParams{Subject: "u1", Target: "user=42", Budget: "month"}),
-	onWire(override.New, (*override.Client).ClearAll, override.ClearAllParams{Subject: "u1"}),
 	onWire(override.New, (*override.Client).List, override.ListParams{Subject: "u1", Known: new(int64(7))}),
 
 	onWire(guard.New, (*guard.Client).Admit, admitParams{
 		Subject: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: suites.GuardLimits(5), Weight: 2, Budgets: []guard.Budget{{Budget: 1000, Window: time.Minute}},
-		Estimate: 5, Hold: time.Minute, Penalty: time.Second, Reservation: "i1", StrikeMemory: day, CountRefused: true,
+		Estimate: 5, Hold: time.Minute, Reservation: "i1", StrikeMemory: day, CountRefused: true,
 		Tiers:      []guard.AdmitTiers{{Threshold: 2, Window: time.Second, Block: time.Minute}, {Threshold: 5, Window: time.Minute, Block: time.Hour}},
 		Escalation: []guard.AdmitEscalation{{Block: time.Minute}}, Challenge: "t1", ChallengeRequired: true, Payload: "login", Holder: "h1",
 		Units: []guard.UnitAmount{{Unit: "tokens", Amount: 7}},
 	}.Packed()),
-	onWire(guard.New, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.MustPackLimit(suites.GuardLimits(5)[2]), Most: 2}),
+	onWire(guard.New, (*guard.Client).Take, guard.TakeParams{Subject: "u1", Limits: guard.PackLimit(suites.GuardLimits(5)[2]), Most: 2}),
 	onWire(guard.New, (*guard.Client).Renew, guard.RenewParams{Subject: "u1", Limits: onePlace, Holder: "h1"}),
 	onWire(guard.New, (*guard.Client).Release, guard.ReleaseParams{Subject: "u1", Limits: onePlace, Holder: "h1", Mark: time.Minute}),
 	onWire(guard.New, (*guard.Client).Refund, suites.RefundParams{
 		Subject: "u1", Limits: suites.GuardLimits(5), Left: suites.TakenOf(suites.TakenAtStart()), Weight: 2, At: luatest.Start, Age: time.Second,
-		Receipt: "r1", Reservation: "i1", Challenge: "t1", Payload: "login", Expires: luatest.Start.Add(time.Hour),
+		Receipt: "r1", Challenge: "t1", Payload: "login",
 	}.Packed()),
 	onWire(guard.New, (*guard.Client).Settle, guard.SettleParams{
-		Subject: "u1", Budgets: guard.MustPackBudget(guard.Budget{Budget: 1000, Window: time.Minute}), Reservation: "i1", Actual: 7,
-		Units: guard.MustPackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: 7}),
+		Subject: "u1", Budgets: guard.PackBudget(guard.Budget{Budget: 1000, Window: time.Minute}), Reservation: "i1", Actual: 7, Penalty: time.Second,
+		Units: guard.PackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: 7}),
 	}),
-	onWire(guard.New, (*guard.Client).Peek, guard.PeekParams{Subject: "u1", Limits: []guard.PeekLimits{{Name: "a"}, {Name: "b"}}}),
+	onWire(guard.New, (*guard.Client).Peek, guard.PeekParams{Subject: "u1"}),
 }
 
 // wireLibraries are the libraries of wireCalls, and where they are tested.
@@ -135,6 +119,7 @@ var wireLibraries = []struct {
 }
 
 func serversOf[C any](suite luatest.Suite[C]) func(*testing.T, func(*testing.T, *luatest.Server)) {
+	suite.Engines = suites.AtEnds // the Lua that reads arguments is the same on those between
 	return func(t *testing.T, test func(*testing.T, *luatest.Server)) {
 		suite.Each(t, func(t *testing.T, s *luatest.Server, _ C) { test(t, s) })
 	}
@@ -294,7 +279,7 @@ func (w *wireCall) slots(t testing.TB, f spec.Function) (slots []wireSlot, keys 
 				continue
 			}
 			keys = append(keys, wireKey{p.Redis, func(args []string) bool { return p.With == "" || given(args, p.With) }})
-		case spec.KindPacked:
+		case spec.KindGroup:
 			add(p.Name, p)
 			cells, _ := p.Cells()
 			rows := func(text string) int { return strings.Count(text, ";") }
@@ -302,23 +287,6 @@ func (w *wireCall) slots(t testing.TB, f spec.Function) (slots []wireSlot, keys 
 				rowKeys(p, arg-1, row, rows)
 				for column, field := range cells {
 					slots = append(slots, wireSlot{fmt.Sprintf("%s.%d.%s", p.Name, row, field.Name), field, arg - 1, &packCell{row, column}})
-				}
-			}
-		case spec.KindGroup:
-			add(p.Name, p)
-			rows := func(text string) int {
-				n, err := strconv.Atoi(text)
-				if err != nil {
-					t.Fatalf("%s: %v", w.name, err)
-				}
-				return n
-			}
-			for row, first := 0, arg-1; row < rows(w.args[first]); row++ {
-				rowKeys(p, first, row, rows)
-				for _, field := range p.Fields {
-					if field.Kind != spec.KindKey {
-						add(fmt.Sprintf("%s.%d.%s", p.Name, row, field.Name), field)
-					}
 				}
 			}
 		default:
@@ -339,7 +307,7 @@ func (s wireSlot) refusal(text string) func(string) bool {
 	switch {
 	case s.cell != nil && (text == "" || len(text) > 10 || strings.ContainsAny(text, ",;")):
 		return beginning("RLARG " + strings.TrimSuffix(s.name, "."+s.field.Name))
-	case s.cell == nil && s.field.Kind == spec.KindPacked:
+	case s.cell == nil && s.field.Kind == spec.KindGroup:
 		return beginning("RLARG " + s.name)
 	}
 	return one(want)
@@ -349,7 +317,7 @@ func (s wireSlot) refusal(text string) func(string) bool {
 func (s wireSlot) must() string {
 	f := s.field
 	switch f.Kind {
-	case spec.KindGroup, spec.KindPacked:
+	case spec.KindGroup:
 		return fmt.Sprintf("%s must have %d to %d rows", s.name, f.Min, f.Max)
 	case spec.KindTime:
 		return fmt.Sprintf("%s must be from %d to %d microseconds since 1970", s.name, f.Min, f.Max)
@@ -380,5 +348,31 @@ func TestArguments_everyFunctionIsTried(t *testing.T) {
 	}
 	if len(rows) != len(wireCalls) || len(rows) != len(contract(t)) {
 		t.Errorf("wireCalls has %d rows of %d functions, and the libraries have %d", len(wireCalls), len(rows), len(contract(t)))
+	}
+}
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+type (
+	attemptParams = abuse.AttemptParams
+	attemptTier   = abuse.AttemptTiers
+	issueParams   = challenge.IssueParams
+	checkParams   = suites.CheckParams
+	windowParams  = ratelimit.FixedWindowParams
+	gcraParams    = ratelimit.GCRAParams
+	counterParams = ratelimit.SlidingCounterParams
+	logParams     = ratelimit.SlidingLogParams
+	admitParams   = suites.AdmitParams
+)
+
+const day = 24 * time.Hour
+
+func cost(n int64) *int64 { return &n }
+
+// quotaParams are a legal call in days that contain the tests' time.
+func quotaParams(bucket fcall.Subject) ratelimit.QuotaParams {
+	start := luatest.Start.Truncate(day)
+	return ratelimit.QuotaParams{
+		Subject: bucket, Limit: 1_000_000, Previous: start.Add(-day), Start: start, Next: start.Add(day), After: start.Add(2 * day), Cost: cost(2),
 	}
 }

@@ -42,11 +42,7 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 		return fields
 	}
 	f := spec.Field{Name: field, Line: rw.line, Col: nameCol}
-	cut := typeWord
-	if rw.tag != tagKey && strings.HasPrefix(strings.TrimLeft(rest, " \t"), string(spec.KindList)) {
-		cut = listWord
-	}
-	w, doc, typeCol, _ := cut(rest, restCol)
+	w, doc, typeCol, _ := typeWord(rest, restCol)
 	if !r.readType(rw, w, typeCol, inGroup || r.lib, &f) {
 		return fields
 	}
@@ -58,13 +54,9 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 		r.add(rw.line, typeCol, RuleRow, "@%s %s has no text: say what it is, in its unit", rw.tag, name)
 	}
 	f.Lua = luaName(f)
-	if (f.Kind.Group() || f.Kind.Repeated()) && (inGroup || r.lib) {
-		r.add(rw.line, typeCol, RuleGroup, "groups do not nest, and hold no lists")
+	if f.Kind == spec.KindGroup && (inGroup || r.lib) {
+		r.add(rw.line, typeCol, RuleGroup, "groups do not nest")
 		return fields
-	}
-	if f.Kind == spec.KindList {
-		item := &f.Fields[0]
-		item.Lua, item.Doc, item.Line, item.Col = f.Lua, f.Doc, f.Line, f.Col
 	}
 	if r.lib {
 		f.File = r.path
@@ -75,7 +67,7 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 	if !inGroup {
 		return r.insert(rw, fields, f, nameCol)
 	}
-	i := slices.IndexFunc(fields, func(g spec.Field) bool { return g.Name == group && g.Kind.Group() })
+	i := slices.IndexFunc(fields, func(g spec.Field) bool { return g.Name == group && g.Kind == spec.KindGroup })
 	if i < 0 {
 		r.add(rw.line, nameCol, RuleGroup, "group %s is not declared above: declare it with @%s %s group[1..16] text", group, strings.Replace(rw.tag, tagKey, tagArg, 1), group)
 		return fields
@@ -95,7 +87,7 @@ func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 		r.add(rw.line, col, RuleGroup, "no lib file %s declares the rows of %s%s", f.Rows, f.Name, spelling.DidYouMean(f.Rows, slices.Sorted(maps.Keys(r.libs))))
 		return false
 	}
-	f.Fields, f.Prepare = lib.Row, lib.Prepares && f.Kind == spec.KindPacked
+	f.Fields, f.Prepare = lib.Row, lib.Prepares && rw.tag == tagArg
 	if rw.tag == tagResult {
 		f.Fields = lib.Answer
 	}
@@ -108,7 +100,7 @@ func (r *fieldReader) rowsOf(rw row, col int, f *spec.Field) bool {
 
 func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.Field) bool {
 	if w == "" || rw.tag != tagKey && !looksLikeType(w) {
-		example := "count, int, float, micros, duration, time, bool, text[256], bytes[1024], json[4096], enum(a,b), list[0..16] of text[64], group[1..16] or packed[1..16]"
+		example := "count, int, float, micros, duration, time, bool, text[256], enum(a,b) or group[1..16]"
 		if rw.tag == tagKey {
 			example = "string[state], list[log], zset[seen], ..."
 		}
@@ -137,13 +129,13 @@ func (r *fieldReader) readType(rw row, w string, col int, inGroup bool, f *spec.
 		r.add(rw.line, col+bad.offset, bad.rule, "%s", bad.message)
 		return false
 	}
-	if _, given := f.DefaultWord(); rw.tag == tagResult && given {
-		r.add(rw.line, col, RuleOptional, "a result has no default: return it, or nil for an optional one")
+	if rw.tag == tagResult && f.Optional {
+		r.add(rw.line, col, RuleOptional, "a result is always there: return what stands for none, and say so in its text, or a bool before it")
 	}
-	if rw.tag == tagArg && f.Optional && f.Kind.Sized() && f.Min == 0 && f.DefaultOf == "" {
+	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindText && f.Min == 0 && f.DefaultOf == "" {
 		r.add(rw.line, col, RuleOptional, "if omitted, %s is empty: give it a lower bound of 1", f.Name)
 	}
-	if f.Optional && f.Kind.Group() {
+	if rw.tag == tagArg && f.Optional && f.Kind == spec.KindGroup {
 		r.add(rw.line, col, RuleOptional, "a group is optional when its lower bound is 0")
 	}
 	return true
@@ -155,7 +147,8 @@ func (r *fieldReader) insert(rw row, fields []spec.Field, f spec.Field, col int)
 			r.add(rw.line, col, RuleDuplicate, "%s is already declared on line %d", f.Name, other.Line)
 			return fields
 		}
-		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && !f.Several && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind && other.SuffixOf == f.SuffixOf {
+		if f.Kind == spec.KindKey && other.Kind == spec.KindKey && !f.Several && other.Suffix == f.Suffix && other.SuffixKind == f.SuffixKind && other.SuffixOf == f.SuffixOf &&
+			slices.Equal(other.SuffixBy, f.SuffixBy) {
 			r.add(rw.line, col, RuleDuplicate, "%s and %s have the suffix %s: they would be one key", other.Name, f.Name, f.Suffix)
 		}
 	}
@@ -182,11 +175,7 @@ func (r *fieldReader) checkName(rw row, name string, col int) bool {
 
 // luaName is the field's name in Lua, where the unit is a suffix.
 func luaName(f spec.Field) string {
-	kind := f.Kind
-	if kind == spec.KindList {
-		kind = f.Fields[0].Kind
-	}
-	switch kind {
+	switch f.Kind {
 	case spec.KindDuration, spec.KindTime:
 		return f.Name + "_us"
 	case spec.KindMicros:
@@ -202,22 +191,14 @@ func (r *fieldReader) checkEnums(params, results []spec.Field) {
 			if p.Name != q.Name {
 				continue
 			}
-			if p.Kind.Group() && p.Rows == q.Rows { // else they are of two types
+			if p.Kind == spec.KindGroup && p.Rows == q.Rows { // else they are of two types
 				r.checkEnums(p.Fields, q.Fields)
 			}
-			if of, others := words(p), words(q); of != nil && others != nil && !slices.Equal(of, others) {
+			if p.Values != nil && q.Values != nil && !slices.Equal(p.Values, q.Values) {
 				r.add(q.Line, q.Col, RuleDuplicate, "%s is an argument with other values on line %d: give both the same, or another name", q.Name, p.Line)
 			}
 		}
 	}
-}
-
-// words returns the values of an enum, or of a list of them.
-func words(f spec.Field) []string {
-	if f.Kind == spec.KindList {
-		return f.Fields[0].Values
-	}
-	return f.Values
 }
 
 // checkSubject finds arguments that have the name by which callers give the call's subject.
@@ -233,16 +214,11 @@ func (r *fieldReader) checkSubject(params []spec.Field) {
 // ones.
 func (r *fieldReader) checkWith(params []spec.Field) {
 	why := map[string]string{} // why no key goes with an argument; "" where one may
-	behind := false            // a group whose rows are not packed
 	for _, p := range params {
 		switch {
 		case p.Kind == spec.KindKey:
-		case behind:
-			why[p.Name] = p.Name + " comes after a list or a group that is not packed: no key goes with it"
-		case p.Kind.Repeated():
-			behind = true
-		case (p.Kind != spec.KindText || !p.Optional) && (p.Kind != spec.KindPacked || p.Min > 0):
-			why[p.Name] = "a key goes with an optional text or a packed group that may have no rows, and " + p.Name + " is neither"
+		case (p.Kind != spec.KindText || !p.Optional) && (p.Kind != spec.KindGroup || p.Min > 0):
+			why[p.Name] = "a key goes with an optional text or a group that may have no rows, and " + p.Name + " is neither"
 		default:
 			why[p.Name] = ""
 		}
@@ -286,40 +262,32 @@ const lasting = "forever"
 // checkGroups finds groups without fields and suffixes that name no text field.
 func (r *fieldReader) checkGroups(fields []spec.Field) {
 	for _, g := range fields {
-		if !g.Kind.Group() || g.Rows != "" {
+		if g.Kind != spec.KindGroup || g.Rows != "" {
 			continue
 		}
 		if len(g.Fields) == 0 {
 			r.add(g.Line, g.Col, RuleGroup, "group %s has no fields: add rows named %s.<field>", g.Name, g.Name)
 		}
-		r.checkRow(g.Name, g.Kind == spec.KindPacked, g.Fields)
-		if g.Kind == spec.KindPacked {
-			r.checkCells(g)
-		}
+		r.checkRow(g.Name, g.Fields)
 	}
 }
 
-// subjectOf is how callers name the subject of a packed group's row: limits.1.of.
+// subjectOf is how callers name the subject of a group's row: limits.1.of.
 const subjectOf = "of"
 
-// checkCells finds a packed group without a cell.
-func (r *fieldReader) checkCells(g spec.Field) {
-	if cells, _ := g.Cells(); len(cells) == 0 && len(g.Fields) > 0 {
-		r.add(g.Line, g.Col, RuleGroup, "group %s has only keys, and nothing to pack: write group", g.Name)
-	}
-}
-
 // checkRow finds suffixes that name no text field of the row, and a field of the name by which a row's own subject is given.
-func (r *fieldReader) checkRow(name string, packed bool, row []spec.Field) {
+func (r *fieldReader) checkRow(name string, row []spec.Field) {
 	g := spec.Field{Name: name, Fields: row}
 	for _, f := range row {
-		if f.Name == subjectOf && packed && len(g.Keys()) > 0 {
+		if f.Name == subjectOf && len(g.Keys()) > 0 {
 			r.add(f.Line, f.Col, RuleName, "%s names the subject of a row that has keys: call the field something else", f.Name)
 		}
 	}
 	for _, key := range g.Keys() {
-		if !endsKey(g.Fields, key.SuffixOf) {
-			r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a text field of the group without a default", g.Name, key.SuffixOf)
+		for i, name := range append(key.SuffixBy[:len(key.SuffixBy):len(key.SuffixBy)], key.SuffixOf) {
+			if !partOfKey(g.Fields, name, i == len(key.SuffixBy)) {
+				r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a text field of the group without a default", g.Name, name)
+			}
 		}
 		kind := func(f spec.Field) bool { return f.Name == key.SuffixKind && f.Kind == spec.KindEnum && !f.Optional }
 		if key.SuffixKind != "" && !slices.ContainsFunc(g.Fields, kind) {
@@ -328,16 +296,24 @@ func (r *fieldReader) checkRow(name string, packed bool, row []spec.Field) {
 	}
 }
 
-// endsKey reports whether fields have a text of this name that can end a key. Clients make the key, and do not know a default.
-func endsKey(fields []spec.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Name == name && f.Kind == spec.KindText && f.DefaultOf == "" })
+// partOfKey reports whether fields have a text of this name that can be part of a key, or before its last part a duration. Clients make
+// the key, and do not know a default.
+func partOfKey(fields []spec.Field, name string, last bool) bool {
+	return slices.ContainsFunc(fields, func(f spec.Field) bool {
+		return f.Name == name && f.DefaultOf == "" && f.Default == nil && (f.Kind == spec.KindText || f.Kind == spec.KindDuration && !last)
+	})
 }
 
 // checkEnds finds keys outside groups that do not end in a text argument.
 func (r *fieldReader) checkEnds(params []spec.Field) {
 	for _, k := range params {
-		if k.SuffixOf != "" && !endsKey(params, k.SuffixOf) {
-			r.add(k.Line, k.Col, RuleKeys, "%s ends in %s, which is not a text argument without a default", k.Name, k.SuffixOf)
+		if k.SuffixOf == "" {
+			continue
+		}
+		for i, name := range append(k.SuffixBy[:len(k.SuffixBy):len(k.SuffixBy)], k.SuffixOf) {
+			if !partOfKey(params, name, i == len(k.SuffixBy)) {
+				r.add(k.Line, k.Col, RuleKeys, "%s ends in %s, which is not a text argument without a default", k.Name, name)
+			}
 		}
 	}
 }
@@ -346,7 +322,7 @@ func (r *fieldReader) checkEnds(params []spec.Field) {
 func documentShared(fn *spec.Function) {
 	for i, k := range fn.Params {
 		for _, other := range fn.Params[:i] {
-			if k.SuffixOf != "" && other.SuffixOf != "" && k.Suffix == other.Suffix {
+			if k.SuffixOf != "" && other.SuffixOf != "" && k.Suffix == other.Suffix && slices.Equal(k.SuffixBy, other.SuffixBy) {
 				if fn.Doc != "" {
 					fn.Doc += "\n\n"
 				}

@@ -62,9 +62,6 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !slices.Contains(BesideContract, d.Rule) }) {
 		r.readRules(&fn, ofTag(h.rows, tagMust))
 	}
-	if len(fn.Results) > 0 && fn.Results[0].Optional {
-		r.add(fn.Results[0].Line, fn.Results[0].Col, RuleOptional, "the first result is always there, because nil in its place is an error: put %s after another", fn.Results[0].Name)
-	}
 	useRows(&fn)
 	documentShared(&fn)
 	before := len(found)
@@ -108,7 +105,7 @@ func readFunctionRow(r *fieldReader, rw row, fn *spec.Function) {
 		readError(r, rw, fn)
 	case tagState:
 		readState(r, rw, &fn.States)
-	case tagLibrary, tagRequires, tagLib:
+	case tagLibrary, tagLib:
 		r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong in a function's header", rw.tag)
 	default:
 		unknownTag(r, rw)
@@ -254,7 +251,7 @@ func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *dia
 	params := luaParams(fn)
 	for i, p := range params {
 		if slices.ContainsFunc(params[:i], func(q spec.Field) bool { return p.Lua == q.Lua }) {
-			found.Add(f.Path, p.Line, p.Col, RuleDuplicate, "%s would be the name of two parameters, as the keys of a packed group's rows are parameters behind it: rename one", p.Lua)
+			found.Add(f.Path, p.Line, p.Col, RuleDuplicate, "%s would be the name of two parameters, as the keys of a group's rows are parameters behind it: rename one", p.Lua)
 			return
 		}
 	}
@@ -285,12 +282,12 @@ func paramColumn(f *luasrc.File, fn spec.Function, name string) int {
 	return f.Column(fn.Line, name, 0)
 }
 
-// luaParams are the parameters of the Lua function: the header's keys, arguments and groups, and after a packed group the keys of its
+// luaParams are the parameters of the Lua function: the header's keys, arguments and groups, and after a group the keys of its
 // rows, as rows that are kept hold none.
 func luaParams(fn spec.Function) (params []spec.Field) {
 	for _, p := range fn.Params {
 		params = append(params, p)
-		if p.Kind != spec.KindPacked {
+		if p.Kind != spec.KindGroup {
 			continue
 		}
 		for _, k := range p.Keys() {

@@ -6,7 +6,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
@@ -16,14 +15,9 @@ import (
 // the file, that the same text gives the same contract and findings, and that a contract comes with a function that has
 // its parameters.
 func FuzzHeaders(f *testing.F) {
-	cases, _ := filepath.Glob("testdata/*.txtar")
-	for _, name := range cases {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			f.Fatalf("read the case: %v", err)
-		}
+	for _, c := range golden.Cases(f, ".") {
 		text := map[string]string{}
-		for _, file := range archive.Files {
+		for _, file := range c.Files {
 			text[filepath.Base(filepath.Dir(file.Name))+"/"+filepath.Base(file.Name)] = string(file.Data)
 		}
 		f.Add(text["x/library.lua"], text["lib/clock.lua"], text["x/f.lua"])
@@ -32,7 +26,7 @@ func FuzzHeaders(f *testing.F) {
 		"--- Looks.\n--- @use shared\n--- @key a string[b] c\n--- @arg d group[1..3] e\n--- @arg d.f duration[1us..2d]=3ms? g\n--- @result h enum(i,j) k\nlocal function f(a, d)\n  return 'i'\nend\n")
 	f.Add("--- Examples.\n--- @library x 1.0.0\n",
 		"--- Rows.\n--- @lib shared\n--- @arg n text[8] a\n--- @key k list[l:<n>] b\n--- @result r bool c\nlocal shared = {}\nfunction shared.prepare(row)\nend\nreturn shared\n",
-		"--- Looks.\n--- @key a string[b] c\n--- @arg d packed(shared)[1..3] e\n--- @arg f packed[0..2] g\n--- @arg f.i count? j\n--- @result h group(shared) k\nlocal function f(a, d, d_k, f)\n  return d\nend\n")
+		"--- Looks.\n--- @key a string[b] c\n--- @arg d group(shared)[1..3] e\n--- @arg f group[0..2] g\n--- @arg f.i count? j\n--- @result h group(shared) k\nlocal function f(a, d, d_k, f)\n  return d\nend\n")
 	f.Fuzz(func(t *testing.T, library, lib, function string) {
 		fsys := fstest.MapFS{
 			"lib/shared.lua": {Data: []byte(lib)},

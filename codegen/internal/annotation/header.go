@@ -16,23 +16,22 @@ import (
 
 // A tag is the word after the @ of a row.
 const (
-	tagLibrary  = "library"
-	tagRequires = "requires"
-	tagLib      = "lib"
-	tagUse      = "use"
-	tagFlags    = "flags"
-	tagSubject  = "subject"
-	tagKey      = "key"
-	tagArg      = "arg"
-	tagResult   = "result"
-	tagRefused  = "refused"
-	tagRecords  = "records"
-	tagMust     = "must"
-	tagError    = "error"
-	tagState    = "state"
+	tagLibrary = "library"
+	tagLib     = "lib"
+	tagUse     = "use"
+	tagFlags   = "flags"
+	tagSubject = "subject"
+	tagKey     = "key"
+	tagArg     = "arg"
+	tagResult  = "result"
+	tagRefused = "refused"
+	tagRecords = "records"
+	tagMust    = "must"
+	tagError   = "error"
+	tagState   = "state"
 )
 
-var tags = []string{tagLibrary, tagRequires, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagMust, tagResult, tagRefused, tagRecords, tagError, tagState}
+var tags = []string{tagLibrary, tagLib, tagUse, tagFlags, tagSubject, tagKey, tagArg, tagMust, tagResult, tagRefused, tagRecords, tagError, tagState}
 
 // A row is one tagged line with its continuation lines.
 type row struct {
@@ -135,19 +134,6 @@ func typeWord(text string, col int) (w, rest string, wordCol, restCol int) {
 		}
 	}
 	return w, rest, wordCol, restCol
-}
-
-// listWord cuts the type of a list off a row's text: `list[0..16] of text[64]`.
-func listWord(text string, col int) (w, rest string, wordCol, restCol int) {
-	trimmed := strings.TrimLeft(text, " \t")
-	wordCol = col + len(text) - len(trimmed)
-	_, of, _, ofCol := word(text, col)
-	is, item, _, itemCol := word(of, ofCol)
-	if is != "of" {
-		return typeWord(text, col)
-	}
-	_, rest, _, restCol = typeWord(item, itemCol)
-	return strings.TrimSuffix(trimmed, rest), rest, wordCol, restCol
 }
 
 // word cuts the next blank-separated word off a row's text and returns its column.

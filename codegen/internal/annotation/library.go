@@ -3,17 +3,14 @@ package annotation
 import (
 	"go/token"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
 	"github.com/rlfunc/rlfunc/codegen/spec"
-	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // Library reads library.lua: the name, the version and the doc of the library that a folder is.
@@ -41,10 +38,6 @@ func Library(f *luasrc.File) (spec.Library, diag.List) {
 	seen := false
 	for _, rw := range h.rows {
 		switch {
-		case rw.tag == tagRequires && lib.Requires == nil:
-			readRequires(r, rw, &lib)
-		case rw.tag == tagRequires:
-			r.add(rw.line, rw.col, RuleDuplicate, "@requires is repeated: write `@requires redis 7.4, valkey 9.0`")
 		case rw.tag != tagLibrary && isTag(rw.tag):
 			r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong in library.lua", rw.tag)
 		case rw.tag != tagLibrary:
@@ -97,16 +90,15 @@ type Lib struct {
 	States []spec.State
 	// Row are the fields of an argument group's row, and Answer those of a result group's, that several functions share.
 	Row, Answer []spec.Field
-	musts       []row        // rules of such rows, which name arguments of the functions, too
-	held        map[int]bool // lines of rules that some function has
-	// Prepares reports whether the file has a function prepare, for rows of packed groups that were decoded.
+	rules       []spec.Rule // about such rows
+	// Prepares reports whether the file has a function prepare, for rows of argument groups that were decoded.
 	Prepares bool
 }
 
 // LibFile reads a file of lib/.
 func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 	var found diag.List
-	lib := Lib{Name: name, File: f, Uses: []string{}, held: map[int]bool{}}
+	lib := Lib{Name: name, File: f, Uses: []string{}}
 	h := firstHeader(f, &found)
 	stray(f, h, &found)
 	r := &fieldReader{path: f.Path, found: &found, lib: true}
@@ -123,8 +115,7 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 				lib.Row = r.read(rw, lib.Row)
 			case rw.tag == tagResult:
 				lib.Answer = r.read(rw, lib.Answer)
-			case rw.tag == tagMust:
-				lib.musts = append(lib.musts, rw)
+			case rw.tag == tagMust: // once all fields are known
 			case rw.tag == tagLib:
 				declared = true
 				got, _, col, _ := word(rw.text, rw.textCol)
@@ -138,7 +129,14 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 			}
 		}
 	}
-	r.checkRow(name, true, lib.Row)
+	r.checkRow(name, lib.Row)
+	if h != nil {
+		for _, rw := range ofTag(h.rows, tagMust) {
+			if one, ok := r.readMust(rw, lib.Row, name); ok {
+				lib.rules = append(lib.rules, one)
+			}
+		}
+	}
 	r.checkEnums(lib.Row, lib.Answer)
 	lib.Prepares = prepares(f.Chunk)
 	if !declared {
@@ -149,15 +147,6 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 		found.Add(f.Path, max(last-1, 1), 1, RuleFile, "a lib file ends by returning its table: `return %s`", name)
 	}
 	return lib, found
-}
-
-// CheckRules finds rules of a lib file that no function of a whole tree has: they name an argument that none has.
-func (l *Lib) CheckRules(found *diag.List) {
-	for _, rw := range l.musts {
-		if !l.held[rw.line] {
-			found.Add(l.File.Path, rw.line, rw.textCol, RuleMust, "no function has such rows, and the arguments that the rule names besides their fields")
-		}
-	}
 }
 
 func endsInReturn(chunk []ast.Stmt) bool {
@@ -228,29 +217,6 @@ func lastHeader(f *luasrc.File, found *diag.List) *header {
 		}
 	}
 	return nil
-}
-
-var serverVersionForm = regexp.MustCompile(`^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})(\.(0|[1-9]\d{0,5}))?$`)
-
-// readRequires reads `@requires redis 7.4, valkey 9.0`: the servers that a library runs on.
-func readRequires(r *fieldReader, rw row, lib *spec.Library) {
-	refuse := func(format string, args ...any) { r.add(rw.line, rw.textCol, RuleRequires, format, args...) }
-	lib.Requires = spec.Servers{}
-	for one := range strings.SplitSeq(rw.doc(rw.text), ",") {
-		words := strings.Fields(one)
-		switch {
-		case len(words) != 2 || !requires.Product(words[0]):
-			refuse("@requires names redis, valkey or both with the least version of each, as `@requires redis 7.4, valkey 9.0`, got %q", strings.TrimSpace(one))
-		case !serverVersionForm.MatchString(words[1]):
-			refuse("%q is not a version such as 7.4", words[1])
-		case !requires.Oldest.Met(words[0], words[1]):
-			refuse("%s %s has no functions: every library needs %s anyway", words[0], words[1], requires.Oldest)
-		case slices.ContainsFunc(lib.Requires, func(s spec.Server) bool { return s.Product == words[0] }):
-			refuse("%s is repeated", words[0])
-		default:
-			lib.Requires = append(lib.Requires, spec.Server{Product: words[0], Version: words[1]})
-		}
-	}
 }
 
 // readState reads `@state NAME NUMBER text`: what a file stores, and the number of its shape.

@@ -31,9 +31,6 @@ func readRefused(r *fieldReader, rw row, fn *spec.Function) {
 		return
 	}
 	switch f := fn.Results[at]; {
-	case f.Optional:
-		r.add(rw.line, column(name), RuleRefused, "%s is optional: what says that a call was refused is always there", name)
-		return
 	case f.Kind != spec.KindBool && f.Kind != spec.KindEnum:
 		r.add(rw.line, column(name), RuleRefused, "%s is a %s: only a bool or an enum can say that a call was refused", name, f.Kind)
 		return
@@ -65,7 +62,7 @@ func readRefused(r *fieldReader, rw row, fn *spec.Function) {
 // allowedRefuses makes a bool named allowed say so without an @refused.
 func allowedRefuses(fn *spec.Function) {
 	for _, f := range fn.Results {
-		if fn.Refused == nil && f.Name == "allowed" && f.Kind == spec.KindBool && !f.Optional {
+		if fn.Refused == nil && f.Name == "allowed" && f.Kind == spec.KindBool {
 			fn.Refused = &spec.Refused{Result: f.Name}
 		}
 	}

@@ -27,7 +27,6 @@ const (
 	RuleRefused     = "refused"
 	RuleMust        = "must"
 	RuleVersion     = "version"
-	RuleRequires    = "requires"
 	RuleFile        = "file"
 	RuleUse         = "use"
 	RuleState       = "state"
@@ -47,17 +46,16 @@ var Rules = []Rule{
 	{RuleUnknownType, "Checks that every type is one that rlfunc knows."},
 	{RuleMissingType, "Checks that every field has a type, and with it a unit."},
 	{RuleBounds, "Checks that bounds can be read, carry their unit, are in order and stay within 2^53."},
-	{RuleOptional, "Checks that only arguments, and results after the first, are optional, and that only an argument has a default, within its bounds."},
+	{RuleOptional, "Checks that only arguments are optional or have a default, which is within its bounds."},
 	{RuleDuplicate, "Checks that no name is repeated, and that no two would be one name in the Go client."},
 	{RuleGroup, "Checks that a group has bounds and fields, that fields follow their group or are declared by the lib file it names, and that groups do not nest."},
 	{RuleKeys, "Checks that a function has a key, that a key names its Redis type and suffix, and that suffixes are one word."},
-	{RuleParams, "Checks that the Lua function's parameters are the header's keys, arguments and groups, in the header's order, and that the keys of a packed group's rows follow the group."},
+	{RuleParams, "Checks that the Lua function's parameters are the header's keys, arguments and groups, in the header's order, and that the keys of a group's rows follow the group."},
 	{RuleFlags, "Checks that flags are Redis's own."},
 	{RuleErrors, "Checks that an @error names a code in capitals and says when it is returned."},
-	{RuleMust, "Checks that a @must names arguments of the header and says what they must be together, and that some call obeys all of them."},
+	{RuleMust, "Checks that a @must is a Lua expression over arguments of the header, and has a reason."},
 	{RuleRefused, "Checks that @refused names one bool or enum result, and of an enum the values that mean a refusal, and that @records is in a function that refuses calls."},
 	{RuleVersion, "Checks that @library gives a name and a semantic version."},
-	{RuleRequires, "Checks that @requires names redis, valkey or both, each once and with the oldest version that will do."},
 	{RuleFile, "Checks that a function file holds one public function named like the file, and that library.lua holds only its header."},
 	{RuleUse, "Checks that every @use names a file of lib/, once, without a cycle, that it is used, and that a function uses every file of lib/."},
 	{RuleState, "Checks that an @state names what is stored, gives the number of its shape and says what that is, and that the files of a library agree on it."},

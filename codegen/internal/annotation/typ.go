@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "bytes", "json", "enum", "list", "group", "packed"}
+var kinds = []string{"count", "int", "float", "micros", "duration", "time", "bool", "text", "enum", "group"}
 
 var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 
@@ -20,8 +20,8 @@ var redisTypes = []string{"string", "list", "hash", "set", "zset", "stream"}
 var foreign = map[string]string{
 	"integer": "count or int", "signed": "int", "number": "count, int, float, micros, duration or time", "num": "count", "long": "count or int",
 	"double": "float", "real": "float", "score": "float", "money": "micros", "decimal": "float or micros",
-	"string": "text or bytes", "str": "text", "binary": "bytes", "blob": "bytes", "object": "json", "boolean": "bool", "flag": "bool",
-	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "list or group",
+	"string": "text", "str": "text", "bytes": "text", "binary": "text", "blob": "text", "json": "text", "object": "text", "boolean": "bool", "flag": "bool",
+	"seconds": "duration", "ms": "duration", "us": "duration", "millis": "duration", "timestamp": "time", "table": "group", "array": "group", "list": "group", "packed": "group",
 	"map": pairs, "dict": pairs, "hash": pairs,
 }
 
@@ -62,13 +62,10 @@ func readType(text string, result bool, f *spec.Field) *typeError {
 		return badType(0, RuleUnknownType, "unknown type %q%s (types: %s)", base, spelling.DidYouMean(base, kinds), strings.Join(kinds, ", "))
 	}
 	f.Kind = spec.Kind(base)
-	if f.Kind == spec.KindList {
-		return readList(text, result, f)
-	}
 	at := end
 	var err *typeError
-	if f.Kind.Group() {
-		if at, err = readRowsOf(text, at, result, f); err != nil {
+	if f.Kind == spec.KindGroup {
+		if at, err = readRowsOf(text, at, f); err != nil {
 			return err
 		}
 	}
@@ -102,15 +99,13 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 		f.Min, f.Max = spec.NoMin, spec.NoMax
 	case spec.KindDuration:
 		f.Max = spec.MaxDuration
-	case spec.KindJSON:
-		f.Min = 1
 	case spec.KindEnum:
 		return readEnum(text, at, f)
 	}
 	if at >= len(text) || text[at] != '[' {
 		if !result && sized(f.Kind) {
 			example := "1..16"
-			if f.Kind.Sized() {
+			if f.Kind == spec.KindText {
 				example = "256"
 			}
 			return at, badType(0, RuleBounds, "%s needs a bound: %s[%s]", f.Kind, text[:at], example)
@@ -130,13 +125,10 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 	}
 	low, high, both := strings.Cut(inner, "..")
 	if !both {
-		if !f.Kind.Sized() {
+		if f.Kind != spec.KindText {
 			return at, badType(at+1, RuleBounds, "bounds are written low..high, got %q", inner)
 		}
 		low, high = "1", inner // text[256]: 1 to 256 bytes
-		if f.Kind == spec.KindBytes {
-			low = "0"
-		}
 	}
 	if low != "" {
 		n, message := readBound(low, f.Kind)
@@ -157,26 +149,20 @@ func readBracket(text string, at int, result bool, f *spec.Field) (int, *typeErr
 	} else if sized(f.Kind) {
 		return at, badType(at+1, RuleBounds, "%s needs an upper bound", f.Kind)
 	}
-	if f.Kind == spec.KindJSON && f.Min < 1 {
-		return at, badType(at+1, RuleBounds, "JSON has at least 1 byte")
-	}
 	if f.Min > f.Max {
 		return at, badType(at+1, RuleBounds, "the lower bound %s is above the upper bound %s", low, high)
 	}
-	if sized(f.Kind) && !f.Kind.Sized() && f.Max < 1 {
-		return at, badType(at+1, RuleBounds, "a %s that may hold no row is none: its upper bound is 0", f.Kind)
+	if f.Kind == spec.KindGroup && f.Max < 1 {
+		return at, badType(at+1, RuleBounds, "a group that may hold no row is none: its upper bound is 0")
 	}
 	return at + end + 1, nil
 }
 
 // sized reports whether the bounds of a kind are those of a size, which must have an upper one.
-func sized(k spec.Kind) bool { return k.Sized() || k.Repeated() || k.Group() }
+func sized(k spec.Kind) bool { return k == spec.KindText || k == spec.KindGroup }
 
 // readRowsOf reads the lib file in parentheses that declares a group's rows, if one is named.
-func readRowsOf(text string, at int, result bool, f *spec.Field) (int, *typeError) {
-	if result && f.Kind == spec.KindPacked {
-		return at, badType(0, RuleGroup, "only arguments are packed: a result is a group")
-	}
+func readRowsOf(text string, at int, f *spec.Field) (int, *typeError) {
 	if at >= len(text) || text[at] != '(' {
 		return at, nil
 	}
@@ -190,8 +176,6 @@ func readRowsOf(text string, at int, result bool, f *spec.Field) (int, *typeErro
 		return at, badType(at, RuleBounds, "bounds stand in square brackets: %s[1..16]", f.Kind)
 	case !nameForm.MatchString(f.Rows):
 		return at, badType(at+1, RuleGroup, "%q is not the name of a lib file that declares rows", f.Rows)
-	case !result && f.Kind == spec.KindGroup:
-		return at, badType(at, RuleGroup, "an argument group with the rows of a lib file is packed: packed(%s)[1..16]", f.Rows)
 	}
 	return at + end + 1, nil
 }
@@ -366,13 +350,14 @@ func readKeyType(text string, inGroup bool, f *spec.Field) *typeError {
 	}
 	f.Suffix = suffix
 	if dynamic {
-		if len(of) < 3 || of[0] != '<' || of[len(of)-1] != '>' {
+		by, last, ok := readParts(of)
+		if !ok {
 			return badType(len(base)+1, RuleKeys, "what ends a suffix is written in angle brackets: %s:<name>", suffix)
 		}
 		if f.Several {
 			return badType(len(base)+1, RuleKeys, "a key that a call has several of ends in a word: %s[%s]", base, suffix)
 		}
-		f.SuffixOf = of[1 : len(of)-1]
+		f.SuffixBy, f.SuffixOf = by, last
 	} else if inGroup {
 		return badType(len(base)+1, RuleKeys, "a group's key ends in a text field of its row, or all rows would share one key: %s[%s:<name>]", base, suffix)
 	}
@@ -394,50 +379,24 @@ func readSeveral(bounds string, offset int, f *spec.Field) *typeError {
 	return nil
 }
 
-// readAnyKey reads `any[<kind>:<name>]`: a row's key whose Redis type and suffix go by the row's enum kind.
+// readAnyKey reads `any[<kind>:<name>]` or `any[<kind>:<window>:<name>]`: a row's key whose Redis type and suffix go by the row's enum kind.
 func readAnyKey(inner string, f *spec.Field) *typeError {
-	kind, name, ok := strings.Cut(strings.TrimSuffix(inner, "]"), ":")
-	field := func(s string) bool { return len(s) > 2 && s[0] == '<' && s[len(s)-1] == '>' }
-	if !ok || !field(kind) || !field(name) {
+	by, name, ok := readParts(strings.TrimSuffix(inner, "]"))
+	if !ok || len(by) == 0 {
 		return badType(len("any["), RuleKeys, "a key of any type is named after its row's enum and text: any[<kind>:<name>]")
 	}
 	f.Kind, f.Redis = spec.KindKey, "any"
-	f.SuffixKind, f.SuffixOf = kind[1:len(kind)-1], name[1:len(name)-1]
+	f.SuffixKind, f.SuffixBy, f.SuffixOf = by[0], by[1:], name
 	return nil
 }
 
-// readList reads `list[0..16] of text[64]`. Results need bounds, too.
-func readList(text string, result bool, f *spec.Field) *typeError {
-	size, item := text, ""
-	if end := strings.IndexAny(text, " \t"); end >= 0 {
-		size, item = text[:end], strings.TrimLeft(text[end:], " \t")
+// readParts reads the names of what a suffix goes on with, `<window>:<name>`: all but the last, and the last.
+func readParts(text string) (by []string, last string, ok bool) {
+	for part := range strings.SplitSeq(text, ":") {
+		if len(part) < 3 || part[0] != '<' || part[len(part)-1] != '>' {
+			return nil, "", false
+		}
+		by = append(by, part[1:len(part)-1])
 	}
-	at, err := readBracket(size, len(f.Kind), false, f)
-	switch {
-	case err != nil:
-		return err
-	case at < len(size) && size[at] == '?':
-		return badType(at, RuleOptional, "a list is optional when its lower bound is 0")
-	case at < len(size):
-		return badType(at, RuleUnknownType, "unexpected %q in type %s", size[at:], size)
-	case item == "":
-		return badType(0, RuleMissingType, "%s does not say what it holds: write %s of text[64]", f.Name, size)
-	}
-	item = strings.TrimLeft(strings.TrimPrefix(item, "of"), " \t")
-	offset := len(text) - len(item)
-	if strings.HasPrefix(item, string(spec.KindList)) {
-		return badType(offset, RuleGroup, "a list holds values, not lists")
-	}
-	one := spec.Field{Name: f.Name}
-	switch err := readType(item, result, &one); {
-	case err != nil:
-		err.offset += offset
-		return err
-	case one.Kind.Group():
-		return badType(offset, RuleGroup, "a list holds values: for rows, write group")
-	case one.Optional:
-		return badType(offset, RuleOptional, "an item of a list is always there")
-	}
-	f.Fields = []spec.Field{one}
-	return nil
+	return by[:len(by)-1], by[len(by)-1], true
 }

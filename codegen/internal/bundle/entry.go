@@ -3,278 +3,217 @@ package bundle
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// maxInt is spec.MaxInt as a Lua literal.
-var maxInt = strconv.FormatInt(spec.MaxInt, 10)
-
-// An entryWriter writes the entry of one function: decoding, the call, the reply.
+// An entryWriter writes the entry of one function: a line per argument, the rules, the call and the reply.
 type entryWriter struct {
 	*writer
-	fn       *spec.Function
-	indent   string
-	row      bool   // inside a group
-	end      string // of an argument that may be left out: the condition that it is there
-	declared bool   // whether the local of the argument is there with what its absence means
-	packed   bool   // inside a row of a packed group
-	function string // the local that holds the author's function
-	commands string // what the function may run, as the elements of a Lua table
+	fn *spec.Function
+
+	arg int // arguments so far
 }
 
-func writeEntry(w *writer, fn *spec.Function, commands []string) {
-	e := &entryWriter{writer: w, fn: fn, indent: "  "}
-	for i, c := range commands {
-		if commands[i] = quote(strings.ToLower(c)); strings.HasPrefix(c, "PUBLISH|") {
-			commands[i] = quote("publish" + strings.TrimPrefix(c, "PUBLISH"))
+func writeEntry(w *writer, fn *spec.Function) {
+	e := &entryWriter{writer: w, fn: fn}
+	for _, p := range args(fn) {
+		e.rowsOf(p)
+	}
+	for _, g := range args(fn) {
+		for _, k := range g.Keys() {
+			w.printf("local rlfunc_keys_of_%s_%s = {} -- lists by their length: every call fills one again\n", g.Lua, k.Lua)
 		}
 	}
-	e.commands = strings.Join(commands, ", ")
-	none := false
-	for _, p := range fn.Params {
-		if p.Kind == spec.KindPacked {
-			e.decoder(p)
-			none = none || p.Min == 0
-		}
-		none = none || p.Several
-	}
-	if none {
-		w.printf("local rlfunc_none = {} -- the rows of a group without any\n")
-	}
-	e.enums(spec.Sent(fn.Results), "")
-	w.printf("local rlfunc_unproven = redis['register_function'] and 1 or 0 -- calls that ask for the permissions; a script asks for none\n")
-	e.function = fn.Name
+	e.types()
+	function := fn.Name
 	if slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Lua == fn.Name }) {
-		e.function = "rlfunc_function" // the argument hides the other name
-		w.printf("local %s = %s\n", e.function, fn.Name)
+		function = "rlfunc_function" // the argument hides the other name
+		w.printf("local %s = %s\n", function, fn.Name)
 	}
-	w.printf("\n-- Joins %s to Redis.\n", fn.Name)
-	w.printf("local function %s(keys, args)\n", fn.Server)
+	w.printf("\n-- Joins %s to Redis.\nlocal function %s(keys, args)\n", fn.Name, fn.Server)
 	e.arity()
-	e.subject()
-	call := e.params()
+	for _, p := range args(fn) {
+		e.param(p)
+	}
+	call := e.keys()
 	e.rules()
-	e.call(call)
+	e.call(function, call)
 	w.printf("end\n")
-	w.printf("redis.register_function{function_name = '%s', callback = %s, description = %s", fn.Server, fn.Server, quote(fn.Summary))
+	w.printf("redis.register_function{\n  function_name = '%s', description = %s,\n", fn.Server, quote(fn.Summary))
 	if len(fn.Flags) > 0 {
-		w.printf(", flags = {%s}", "'"+strings.Join(fn.Flags, "', '")+"'")
+		w.printf("  flags = {'%s'},\n", strings.Join(fn.Flags, "', '"))
 	}
-	w.printf("}\n")
-}
-
-// openRest begins the block for calls that send more than the usual arguments. It does nothing if only few arguments are
-// optional.
-func (e *entryWriter) openRest() {
-	if e.rest() {
-		e.printf("  if rlfunc_args > %d then\n", e.usual())
-		e.indent = "    "
-	}
-}
-
-func (e *entryWriter) closeRest() {
-	if e.rest() {
-		e.indent = "  "
-		e.printf("  end\n")
-	}
-}
-
-// usual returns the number of arguments that most calls send.
-func (e *entryWriter) usual() int { return max(len(args(e.fn))-e.fn.Omissible(), 1) }
-
-// rest reports whether arguments after the usual ones are decoded in a block of their own.
-func (e *entryWriter) rest() bool {
-	list := args(e.fn)
-	return len(list)-e.usual() >= 2 && !slices.ContainsFunc(list, func(p spec.Field) bool { return p.Kind.Repeated() })
-}
-
-func (e *entryWriter) arity() {
-	always, conditional, several := split(e.fn.Keys())
-	keys, args, groups, keyed := len(always), 0, 0, len(conditional)+len(several) > 0
-	for _, p := range e.fn.Params {
-		switch p.Kind {
-		case spec.KindKey:
-		case spec.KindPacked:
-			args++
-			keyed = keyed || len(p.Keys()) > 0
-		case spec.KindGroup, spec.KindList:
-			args++
-			groups++
-		default:
-			args++
-		}
-	}
-	least := args - e.fn.Omissible()
-	wrongKeys, atLeast := fmt.Sprintf("#keys ~= %d", keys), ""
-	if keyed || groups > 0 {
-		wrongKeys, atLeast = fmt.Sprintf("#keys < %d", keys), "at least "
-	}
-	wrongArgs, words := fmt.Sprintf("#args ~= %d", args), plural(args, "argument")
-	switch {
-	case groups > 0:
-		wrongArgs, words = fmt.Sprintf("#args < %d", least), plural(least, "argument")
-	case least == 0:
-		wrongArgs, words = fmt.Sprintf("#args > %d", args), "at most "+plural(args, "argument")
-	case least < args:
-		wrongArgs, words = fmt.Sprintf("#args < %d or #args > %d", least, args), fmt.Sprintf("%d to %d arguments", least, args)
-	}
-	if least < args {
-		e.printf("  local rlfunc_args = #args\n")
-		wrongArgs = strings.ReplaceAll(wrongArgs, "#args", "rlfunc_args")
-	}
-	if keyed {
-		e.printf("  local rlfunc_keys = #keys\n")
-		wrongKeys = strings.ReplaceAll(wrongKeys, "#keys", "rlfunc_keys")
-	}
-	e.printf("  if %s or %s then\n", wrongKeys, wrongArgs)
-	e.printf("    return {err = 'RLARG %s must be called with %s%s and %s'}\n  end\n", e.fn.Name, atLeast, plural(keys, "key"), words)
-}
-
-// subject writes the check of the first key: an empty hash tag would be shared by all callers without a name, and on a
-// cluster the keys of a call would not share a slot.
-func (e *entryWriter) subject() {
-	e.printf("  if keys[1]:find('{}', 1, true) then\n    return {err = 'RLARG %s must not be empty'}\n  end\n", spec.Subject)
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
-// params writes the decoding of keys and arguments, and returns the expressions for the call.
-func (e *entryWriter) params() []string {
-	var call []string
-	key, arg := 1, 1
-	grouped := false // from the first group on, positions are known at run time only
-	always, conditional, several := split(e.fn.Keys())
-	keyed := len(conditional)+len(several) > 0 // so are those of keys, from the first one on that may be absent or is a group's
-	if keyed {
-		e.conditionalKeys(always, conditional)
-	}
-	end := len(args(e.fn)) - e.fn.Omissible()
-	for _, p := range e.fn.Params {
-		if p.Kind != spec.KindKey && e.rest() && arg == e.usual()+1 {
-			if !keyed && slices.ContainsFunc(args(e.fn)[arg-1:], func(p spec.Field) bool { return len(p.Keys()) > 0 }) {
-				e.printf("  local rlfunc_key = %d\n", len(e.fn.Keys()))
-				keyed = true
-			}
-			e.declareRest()
-			e.openRest()
-		}
-		e.declared = e.rest() && arg > e.usual()
-		e.end = ""
-		if p.Kind != spec.KindKey && arg > end {
-			e.end = fmt.Sprintf("rlfunc_args >= %d and ", arg)
-		}
-		switch {
-		case p.Kind == spec.KindPacked:
-			from := fmt.Sprintf("args[%d]", arg)
-			if grouped {
-				from = "args[rlfunc_arg]"
-				e.next()
-			}
-			if len(p.Keys()) > 0 && !grouped && !keyed {
-				e.printf("  local rlfunc_key = %d\n", len(e.fn.Keys()))
-				keyed = true
-			}
-			call = append(call, e.unpack(p, from)...)
-			arg++
-		case p.Kind == spec.KindKey && (p.With != "" || p.Several):
-			call = append(call, p.Lua)
-		case p.Kind == spec.KindKey:
-			call = append(call, fmt.Sprintf("keys[%d]", key))
-			key++
-		case p.Kind.Repeated():
-			switch {
-			case !grouped && keyed:
-				e.printf("  local rlfunc_arg = %d\n", arg-1)
-			case !grouped:
-				e.printf("  local rlfunc_key, rlfunc_arg = %d, %d\n", len(e.fn.Keys()), arg-1)
-			}
-			grouped = true
-			e.group(p)
-			call = append(call, p.Lua)
-			arg++
-		case grouped:
-			e.next()
-			e.value(p, "local "+p.Lua, "args[rlfunc_arg]", quote("RLARG "+must(p, p.Name)))
-			call = append(call, p.Lua)
-			arg++
-		default:
-			target := "local " + p.Lua
-			if e.declared {
-				target = p.Lua
-			}
-			e.value(p, target, fmt.Sprintf("args[%d]", arg), quote("RLARG "+must(p, p.Name)))
-			call = append(call, p.Lua)
-			arg++
-		}
-	}
-	if e.declared {
-		e.closeRest()
-	}
-	e.end, e.declared = "", false
-	for _, k := range several {
-		e.severalKeys(k)
-	}
-	switch {
-	case grouped:
-		differ := "~="
-		if e.fn.Omissible() > 0 {
-			differ = ">"
-		}
-		args := "#args"
-		if differ == ">" {
-			args = "rlfunc_args"
-		}
-		e.printf("  if %s %s rlfunc_arg or #keys ~= rlfunc_key then\n", args, differ)
-		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
-	case keyed:
-		e.printf("  if rlfunc_keys ~= rlfunc_key then\n")
-		e.printf("    return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n  end\n", e.fn.Name)
-	}
-	return call
-}
-
-// declareRest declares the remaining arguments with their defaults.
-func (e *entryWriter) declareRest() {
-	var names, values []string
-	for _, p := range args(e.fn)[e.usual():] {
-		names = append(names, p.Lua)
-		_, value, _ := strings.Cut(absent(p, ""), " = ")
-		switch {
-		case p.Kind == spec.KindPacked:
-			value = "rlfunc_none"
-		case value == "":
-			value = "nil"
-		}
-		values = append(values, value)
-		for _, k := range p.Keys() {
-			names, values = append(names, p.KeyName(k)), append(values, "rlfunc_none")
-		}
-	}
-	for len(values) > 1 && values[len(values)-1] == "nil" {
-		values = values[:len(values)-1]
-	}
-	e.printf("  local %s = %s\n", strings.Join(names, ", "), strings.Join(values, ", "))
+	w.printf("  callback = function(keys, args)\n    local reply, raise = rlfunc.run(%s, keys, args, rlfunc_types)\n", fn.Server)
+	w.printf("    return reply or error(raise, 0)\n  end,\n}\n")
 }
 
 func args(fn *spec.Function) []spec.Field {
 	return slices.DeleteFunc(slices.Clone(fn.Params), func(p spec.Field) bool { return p.Kind == spec.KindKey })
 }
 
-// next moves to the next argument if positions are known only at run time.
-func (e *entryWriter) next() {
-	e.printf("%srlfunc_arg = rlfunc_arg + 1\n", e.indent)
-	if e.end != "" {
-		e.end = "rlfunc_args >= rlfunc_arg and "
+// types writes the table of the Redis types of keys by the first word of their suffix.
+func (e *entryWriter) types() {
+	var all []string
+	add := func(suffix, redis string) {
+		word, _, _ := strings.Cut(suffix, ":")
+		if one := fmt.Sprintf("[%s] = '%s'", quote(word), redis); !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	for _, p := range e.fn.Params {
+		for _, k := range append(p.Keys(), p) {
+			switch {
+			case k.Kind != spec.KindKey:
+			case k.SuffixKind == "":
+				add(k.Suffix, k.Redis)
+			default:
+				kind := slices.IndexFunc(p.Fields, func(f spec.Field) bool { return f.Name == k.SuffixKind })
+				for _, v := range p.Fields[kind].Values {
+					add(v, "any")
+				}
+			}
+		}
+	}
+	e.printf("local rlfunc_types = {%s}\n", strings.Join(all, ", "))
+}
+
+// arity writes the check of the numbers of keys and arguments.
+func (e *entryWriter) arity() {
+	always, conditional, several := split(e.fn.Keys())
+	most, mostKeys := len(args(e.fn)), len(always)+len(conditional)
+	for _, k := range several {
+		mostKeys += int(k.Max)
+	}
+	for _, p := range args(e.fn) {
+		mostKeys += len(p.Keys()) * int(p.Max)
+	}
+	e.printf("  rlfunc.arity('%s', keys, %d, %d, args, %d, %d)\n", e.fn.Name, len(always), mostKeys, most-e.fn.Omissible(), most)
+}
+
+// param writes the line of an argument.
+func (e *entryWriter) param(p spec.Field) {
+	e.arg++
+	word := fmt.Sprintf("args[%d]", e.arg)
+	if p.Kind != spec.KindGroup {
+		e.printf("  local %s = %s\n", p.Lua, value(p, word, word))
 		return
 	}
-	e.printf("%sif not args[rlfunc_arg] then\n", e.indent)
-	e.printf("%s  return {err = 'RLARG %s must be called with as many keys and arguments as its groups have rows'}\n%send\n", e.indent, e.fn.Name, e.indent)
+	read := fmt.Sprintf("rlfunc_%s(%s)", p.Lua, word)
+	if p.Min == 0 {
+		read = fmt.Sprintf("(%s or '') ~= '' and %s or rlfunc.none", word, read)
+	}
+	e.printf("  local %s = %s\n", p.Lua, read)
+}
+
+// value returns the expression that checks and reads a word, which is text as it comes or of a cell.
+func value(p spec.Field, word, text string) string {
+	read := ""
+	switch p.Kind {
+	case spec.KindBool:
+		read = fmt.Sprintf("rlfunc.bool('%s', %s)", p.Name, word)
+	case spec.KindEnum:
+		read = fmt.Sprintf("rlfunc.enum('%s', %s, '%s')", p.Name, word, strings.Join(p.Values, ", "))
+	case spec.KindFloat:
+		least, most := "-math.huge", "math.huge"
+		if p.Min != spec.NoMin {
+			least = fmt.Sprint(p.Min)
+		}
+		if p.Max != spec.NoMax {
+			most = fmt.Sprint(p.Max)
+		}
+		read = fmt.Sprintf("rlfunc_signed.float('%s', %s, %s, %s)", p.Name, word, least, most)
+	case spec.KindInt:
+		read = fmt.Sprintf("rlfunc_signed.int('%s', %s, %d, %d)", p.Name, word, p.Min, p.Max)
+	case spec.KindText:
+		read = fmt.Sprintf("rlfunc.text('%s', %s, %d, %d)", p.Name, text, p.Min, p.Max)
+	default:
+		read = fmt.Sprintf("rlfunc.%s('%s', %s, %d, %d)", p.Kind, p.Name, word, p.Min, p.Max)
+	}
+	if !p.Optional {
+		return read
+	}
+	given := fmt.Sprintf("%s and %s ~= ''", word, word)
+	absent, _ := p.DefaultWord()
+	switch {
+	case p.Kind == spec.KindBool && p.TrueByDefault():
+		return fmt.Sprintf("(%s or '') == '' or %s", word, read)
+	case p.Kind == spec.KindBool:
+		return fmt.Sprintf("(%s or '') ~= '' and %s", word, read)
+	case absent == "":
+		absent = "nil"
+	case p.Kind == spec.KindEnum || p.Kind == spec.KindText:
+		absent = quote(absent)
+	}
+	return given + " and " + read + " or " + absent
+}
+
+// split separates required keys from those that depend on an argument and from repeated ones.
+func split(keys []spec.Field) (always, conditional, several []spec.Field) {
+	for _, k := range keys {
+		switch {
+		case k.Several:
+			several = append(several, k)
+		case k.With != "":
+			conditional = append(conditional, k)
+		default:
+			always = append(always, k)
+		}
+	}
+	return always, conditional, several
+}
+
+// keys writes the locals of keys whose places depend on arguments, and returns the expressions for the call.
+func (e *entryWriter) keys() (call []string) {
+	always, conditional, several := split(e.fn.Keys())
+	counted := len(conditional) > 0 || len(several) > 0 || slices.ContainsFunc(e.fn.Params, func(p spec.Field) bool { return len(p.Keys()) > 0 })
+	if counted {
+		e.printf("  local rlfunc_key = %d\n", len(always))
+	}
+	for _, k := range conditional {
+		with, _ := e.fn.Arg(k.With)
+		given := with.Lua
+		if with.Kind == spec.KindGroup {
+			given = "#" + with.Lua + " > 0"
+		}
+		e.printf("  local %s\n  if %s then\n    rlfunc_key = rlfunc_key + 1\n    %s = keys[rlfunc_key]\n  end\n", k.Lua, given, k.Lua)
+	}
+	for _, g := range args(e.fn) {
+		all := g.Keys()
+		for i, k := range all {
+			list := fmt.Sprintf("rlfunc.row_keys('%s', rlfunc_keys_of_%s_%s, keys, rlfunc_key + %d, %d, #%s)", g.Name, g.Lua, k.Lua, i+1, len(all), g.Lua)
+			e.printf("  local %s = %s\n", g.KeyName(k), list)
+		}
+		switch len(all) {
+		case 0:
+		case 1:
+			e.printf("  rlfunc_key = rlfunc_key + #%s\n", g.Lua)
+		default:
+			e.printf("  rlfunc_key = rlfunc_key + #%s * %d\n", g.Lua, len(all))
+		}
+	}
+	for _, k := range several {
+		e.printf("  local %s = rlfunc.other_keys('%s', keys, rlfunc_key, %d)\n  rlfunc_key = rlfunc_key + #%s\n", k.Lua, k.Name, k.Max, k.Lua)
+	}
+	if counted {
+		e.printf("  rlfunc.keys(keys, rlfunc_key)\n")
+	}
+	n := 0
+	for _, p := range e.fn.Params {
+		switch {
+		case p.Kind == spec.KindKey && p.With == "" && !p.Several:
+			n++
+			call = append(call, fmt.Sprintf("keys[%d]", n))
+		default:
+			call = append(call, p.Lua)
+		}
+		for _, k := range p.Keys() {
+			call = append(call, p.KeyName(k))
+		}
+		if p.Prepare && slices.ContainsFunc(p.Keys(), func(k spec.Field) bool { return k.SuffixKind != "" }) {
+			e.printf("  rlfunc_types.rows = %s\n", p.Lua)
+		}
+	}
+	return call
 }

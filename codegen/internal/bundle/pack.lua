@@ -14,57 +14,78 @@
     end))
   end
 
-  -- An error that says what a row must be; place counts rows from 0, as the names of arguments do.
-  function pack.refusal(group, place, text)
-    return {err = string.format('RLARG %s.%d', group, place) .. text}
-  end
-
-  -- The error of a row that was refused when it was prepared, with the row's place.
-  function pack.unprepared(group, place, refusal)
-    if string.find(refusal.err, '^RLARG ') then
-      return pack.refusal(group, place, '.' .. string.sub(refusal.err, 7))
+  -- Prepares a row that was read, and adds its place to a refusal.
+  local function prepared(prepare, row, above, group)
+    local _, refusal = prepare(row, above)
+    if refusal then
+      local about = string.match(refusal.err, '^RLARG (.*)')
+      error(about and {err = 'RLARG ' .. group .. '.' .. #above .. '.' .. about} or refusal, 0)
     end
-    return refusal
   end
 
-  -- The rows of a text in which cells are joined by commas and every row ends in a semicolon: shape.row makes each of its cells,
-  -- and holds it to shape.own, the rules of the function at hand, before it is prepared.
-  -- Optional cells at the end of a row may be missing. Returns nil and a refusal when the text is not as the header says.
-  function pack.rows(text, shape)
-    local rows, at = {nil, nil}, 1
-    while at <= #text do
-      local place = #rows
-      if place == shape.most then
-        return nil, {err = shape.count}
-      end
-      local stop = string.find(text, ';', at, true)
-      if not stop or stop - at > shape.bytes then
-        return nil, pack.refusal(shape.group, place, string.format(' must end in ; after at most %d bytes', shape.bytes))
-      end
-      local cells, count = {}, 0
-      if stop > at or shape.required == 1 then -- one cell may be empty
-        for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
-          count = count + 1
-          cells[count] = cell
+  -- Returns the function that reads a group's rows from their text, in which cells are joined by commas and every row ends in a semicolon;
+  -- optional cells at its end may be missing. `read` makes a row of its cells, `own` holds it to the function's rules, and `prepare` is the
+  -- lib file's. Rows are kept by their text, for every call: nothing may write to them. When the young generation holds 64 texts it becomes
+  -- the old one, and what that held is forgotten; what is used again comes back from there.
+  function pack.rows(group, least, most, required, width, bytes, read, own, prepare)
+    local young, old, kept = {}, {}, 0
+
+    local function decode(text)
+      local rows, at = {nil, nil}, 1
+      while at <= #text do
+        local place = #rows
+        if place == most then
+          break
         end
+        rlfunc.in_row(group, place)
+        local stop = string.find(text, ';', at, true)
+        if not stop or stop - at > bytes then
+          rlfunc.refuse('', 'end in ; after at most ' .. bytes .. ' bytes')
+        end
+        local cells, count = {}, 0
+        if stop > at or required == 1 then -- one cell may be empty
+          for cell in string.gmatch(string.sub(text, at, stop - 1) .. ',', '([^,]*),') do
+            count = count + 1
+            cells[count] = cell
+          end
+        end
+        if count < required or count > width then
+          rlfunc.refuse('', string.format('have %d to %d cells, and has %d', required, width, count))
+        end
+        local row = read(cells)
+        if own then
+          own(row)
+        end
+        if prepare then
+          prepared(prepare, row, rows, group)
+        end
+        rows[place + 1] = row
+        at = stop + 1
       end
-      if count < shape.required or count > shape.cells then
-        return nil, pack.refusal(shape.group, place, string.format(' must have %d to %d cells, and has %d', shape.required, shape.cells, count))
+      rlfunc.in_row(nil)
+      if at <= #text or #rows < least then
+        rlfunc.refuse(group, string.format('have %d to %d rows', least, most))
       end
-      for i = count + 1, shape.cells do
-        cells[i] = ''
-      end
-      local row, refusal = shape.row(cells, place, rows, shape.group, shape.own)
-      if refusal then
-        return nil, refusal
-      end
-      rows[place + 1] = row
-      at = stop + 1
+      return rows
     end
-    if #rows < shape.least then
-      return nil, {err = shape.count}
+
+    return function(text)
+      local rows = young[text]
+      if rows then
+        return rows
+      end
+      rows = old[text] or decode(text)
+      if #text <= 4096 then
+        if kept == 64 then
+          old = young
+          young = {}
+          kept = 0
+        end
+        young[text] = rows
+        kept = kept + 1
+      end
+      return rows
     end
-    return rows
   end
 
   return pack

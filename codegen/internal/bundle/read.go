@@ -12,7 +12,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/rlfunc/rlfunc/internal/marks"
-	"github.com/rlfunc/rlfunc/internal/requires"
 )
 
 // The line that says what a bundle was generated from.
@@ -23,19 +22,15 @@ const (
 
 // A Source is the source of a bundle, without the doc of the library, which a bundle does not contain.
 type Source struct {
-	Library  string
-	Version  string
-	Requires requires.Servers
-	Root     string            // how the author called the source root, "functions"
-	Files    map[string]string // by slash-separated path below Root, "ratelimit/gcra.lua"
+	Library string
+	Version string
+	Root    string            // how the author called the source root, "functions"
+	Files   map[string]string // by slash-separated path below Root, "ratelimit/gcra.lua"
 }
 
 // FS returns the source tree, with a library.lua that has only the name and version.
 func (s *Source) FS() (fs.FS, error) {
 	declared := fmt.Sprintf("--- Read back from a bundle.\n--- @library %s %s\n", s.Library, s.Version)
-	if len(s.Requires) > 0 {
-		declared += "--- @requires " + strings.NewReplacer("-", " ", ",", ", ").Replace(s.Requires.Field()) + "\n"
-	}
 	archive := &txtar.Archive{Files: []txtar.File{{Name: s.Library + "/library.lua", Data: []byte(declared)}}}
 	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(s.Files[name])})
@@ -49,7 +44,7 @@ var ErrNoSource = errors.New("the library does not say which files it was made f
 // Read returns the source of a bundle, by which a server's copy is compared.
 func Read(code string) (*Source, error) {
 	head := marks.ReadHead(code)
-	s := &Source{Library: head.Library, Version: head.Version, Requires: head.Requires, Files: map[string]string{}}
+	s := &Source{Library: head.Library, Version: head.Version, Files: map[string]string{}}
 	lines := strings.Split(code, "\n")
 	for i := 0; i < len(lines); i++ {
 		if from, ok := strings.CutPrefix(lines[i], generated); ok && s.Root == "" {

@@ -1,19 +1,20 @@
   local signed = {}
 
-  -- Parses a canonical whole number that may be below 0, or returns nil. -0 is not canonical.
-  function signed.whole(text)
-    if string.sub(text, 1, 1) ~= '-' then
-      return rlfunc_whole(text)
+  -- A canonical whole number that may be below 0. -0 is not canonical.
+  function signed.int(name, text, least, most)
+    local below = string.sub(text, 1, 1) == '-'
+    local number = rlfunc.whole(below and string.sub(text, 2) or text)
+    if number and below then
+      number = number > 0 and 0 - number or nil
     end
-    local number = rlfunc_whole(string.sub(text, 2))
-    if not number or number == 0 then
-      return nil
+    if not number or number < least or number > most then
+      rlfunc.outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
-    return 0 - number
+    return number
   end
 
   -- Parses a decimal number such as 0.25, -3 or 1e-07, or returns nil: no blank, hex, leading zero, NaN, infinity or -0.
-  function signed.number(text)
+  local function decimal(text)
     if #text > 32 then
       return nil
     end
@@ -33,6 +34,21 @@
       return nil
     end
     return number
+  end
+
+  function signed.float(name, text, least, most)
+    local number = decimal(text)
+    if number and number >= least and number <= most then
+      return number
+    end
+    if least == -math.huge and most == math.huge then
+      rlfunc.refuse(name, 'be a finite number')
+    elseif least == -math.huge then
+      rlfunc.outside(name, 'a number at most %.0f', most)
+    elseif most == math.huge then
+      rlfunc.outside(name, 'a number at least %.0f', least)
+    end
+    rlfunc.outside(name, 'a number from %.0f to %.0f', least, most)
   end
 
   -- Formats a number with the fewest of 15 to 17 digits that read back as the same number.

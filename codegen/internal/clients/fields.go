@@ -36,16 +36,12 @@ func HasOwn(fields []spec.Field, name string) bool {
 
 // Optional reports whether a call may leave out a field's parameter.
 func Optional(f spec.Field) bool {
-	return f.Optional || f.Min == 0 && (f.Kind.Group() || f.Kind.Repeated() || f.Several)
+	return f.Optional || f.Min == 0 && (f.Kind == spec.KindGroup || f.Several)
 }
 
 // Sentence returns a field's doc as a sentence.
 func Sentence(f spec.Field) string {
-	text := strings.ToUpper(f.Doc[:1]) + f.Doc[1:]
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
+	return strings.ToUpper(f.Doc[:1]) + strings.TrimSuffix(f.Doc[1:], ".") + "."
 }
 
 // ArgDoc returns the doc of a parameter, with its bounds and the meaning of omitting it. none is the language's word for that.
@@ -58,7 +54,9 @@ func ArgDoc(none string, f spec.Field) string {
 	switch {
 	case given:
 		text += " Defaults to " + value + "."
-	case f.Optional && f.Kind != spec.KindBool:
+	case f.Optional && f.Kind == spec.KindBool:
+		text += " Defaults to false."
+	case f.Optional && f.Kind != spec.KindKey:
 		text += " " + none + " omits it."
 	}
 	return text
@@ -78,26 +76,16 @@ func Default(f spec.Field) (value string, given bool) {
 
 // Bounds describes the bounds of an argument, empty if it has none.
 func Bounds(f spec.Field) string {
-	switch f.Kind {
-	case spec.KindKey:
-		if f.Several {
-			return fmt.Sprintf("at most %d, each a subject", f.Max)
-		}
-	case spec.KindText, spec.KindBytes:
+	switch {
+	case f.Several:
+		return fmt.Sprintf("at most %d, each a subject", f.Max)
+	case f.Kind == spec.KindText:
 		return fmt.Sprintf("%d to %d bytes", f.Min, f.Max)
-	case spec.KindJSON:
-		return fmt.Sprintf("%d to %d bytes of JSON", f.Min, f.Max)
-	case spec.KindGroup, spec.KindPacked:
+	case f.Kind == spec.KindGroup:
 		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
-	case spec.KindList:
-		text := fmt.Sprintf("%d to %d items", f.Min, f.Max)
-		if each := Bounds(f.Fields[0]); each != "" {
-			text += ", each " + each
-		}
-		return text
-	case spec.KindFloat:
+	case f.Kind == spec.KindFloat:
 		return bundle.FloatBounds(f)
-	case spec.KindCount, spec.KindInt, spec.KindMicros, spec.KindDuration, spec.KindTime:
+	case f.Kind.Integer():
 		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
 	}
 	return ""
@@ -131,4 +119,57 @@ func plain(n int64) string {
 		return fmt.Sprintf("10^%d", zeros)
 	}
 	return text
+}
+
+// Wrap breaks a text into lines of at most width bytes. A line that is indented goes on with four blanks more.
+func Wrap(text string, width int) (lines []string) {
+	for _, p := range strings.Split(text, "\n") {
+		line := p[:len(p)-len(strings.TrimLeft(p, " "))]
+		next := line
+		if line != "" {
+			next += "    "
+		}
+		empty := true
+		for _, word := range strings.Fields(p) {
+			switch {
+			case empty:
+				line += word
+			case len(line)+1+len(word) > width:
+				lines, line = append(lines, line), next+word
+			default:
+				line += " " + word
+			}
+			empty = false
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Join returns a list of expressions, broken into lines that begin with indent blanks.
+func Join(items []string, indent int) string {
+	var b strings.Builder
+	column := indent
+	for i, item := range items {
+		switch {
+		case i > 0 && column+2+len(item) > 118:
+			b.WriteString(",\n" + strings.Repeat(" ", indent))
+			column = indent
+		case i > 0:
+			b.WriteString(", ")
+			column += 2
+		}
+		b.WriteString(item)
+		column += len(item)
+	}
+	return b.String()
+}
+
+// Quoted returns words as literals.
+func Quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = strconv.QuoteToASCII(w)
+	}
+	return strings.Join(out, ", ")
 }

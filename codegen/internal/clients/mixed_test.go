@@ -58,7 +58,7 @@ func TestMixed_fiftyAtOnceAgainstTen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pack := guard.MustPackLimit(guard.Limit{Name: "steady", Kind: guard.LimitKindGCRA, Limit: 10, Window: time.Hour})
+	pack := guard.PackLimit(guard.Limit{Name: "steady", Kind: guard.LimitKindGCRA, Limit: 10, Window: time.Hour})
 	for _, p := range others {
 		p.expect(t, "ready")
 	}

@@ -2,6 +2,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,41 +13,31 @@ import (
 // Check returns an error if two types of a library's module, or one and a type of the runtime, would have one name.
 func Check(language string, m Module, runtime ...string) error {
 	seen := map[string]string{}
-	for _, name := range runtime {
-		seen[name] = "the runtime"
-	}
-	add := func(name, of string) error {
-		if other, taken := seen[name]; taken {
-			return fmt.Errorf("generate %s for %s: %s and %s would both declare %s: rename a function, a group or a lib file", language, m.Spec.Name, other, of, name)
+	add := func(of string, names ...string) error {
+		for _, name := range names {
+			if other, taken := seen[name]; taken {
+				return fmt.Errorf("generate %s for %s: %s and %s would both declare %s: rename a function, a group or a lib file",
+					language, m.Spec.Name, other, of, name)
+			}
+			seen[name] = of
 		}
-		seen[name] = of
 		return nil
 	}
-	all := []Function{{Rows: m.Rows, Enums: m.Enums}}
-	for _, f := range append(all, m.Functions...) {
-		of := "function " + f.Name
-		names := []string{}
+	err := add("the runtime", runtime...)
+	for _, f := range append([]Function{{Rows: m.Rows, Enums: m.Enums}}, m.Functions...) {
+		of, names := "function "+f.Name, []string{f.Class + "Params", f.Class + "Result"}
 		if f.Name == "" {
-			of = "a lib file"
-		} else {
-			names = append(names, f.Class+"Params", f.Class+"Result")
+			of, names = "a lib file", nil
 		}
 		for _, r := range f.Rows {
 			names = append(names, r.Type)
-			if r.Group.Kind == spec.KindPacked {
-				names = append(names, r.Type+"Pack")
-			}
 		}
 		for _, e := range f.Enums {
 			names = append(names, e.Type)
 		}
-		for _, name := range names {
-			if err := add(name, of); err != nil {
-				return err
-			}
-		}
+		err = cmp.Or(err, add(of, names...))
 	}
-	return nil
+	return err
 }
 
 // A Row is the class of a group's row.
@@ -57,8 +48,12 @@ type Row struct {
 	Group  spec.Field
 	Fields []spec.Field
 	Param  bool
-	In     *spec.Function // the function whose rows they are: for a lib file's, the first
-	Name   string         // of the group in that function
+	Rules  []spec.Rule // of its lib file
+}
+
+// Doc returns the documentation of a row's type.
+func (r Row) Doc() string {
+	return "One row of " + r.Of + "." + rules(r.Rules)
 }
 
 // An Enum is a type with its values.
@@ -71,10 +66,80 @@ type Enum struct {
 // A Function is a function with the types that it declares.
 type Function struct {
 	spec.Function
-	Class   string
-	Rows    []Row
-	Enums   []Enum
-	Library string
+	Class string
+	Rows  []Row
+	Enums []Enum
+}
+
+// Text returns what a function's documentation says before its arguments.
+func (f Function) Text() string {
+	text := f.Summary
+	if f.Doc != "" {
+		text += "\n\n" + f.Doc
+	}
+	text += rules(f.OwnRules())
+	for i, e := range f.Errors {
+		text += []string{"\n\n", "\n"}[min(i, 1)] + e.Code + ": " + e.Doc + "."
+	}
+	return text
+}
+
+// rules returns what a documentation says about arguments together.
+func rules(all []spec.Rule) (text string) {
+	if len(all) > 0 {
+		text = "\n\nBesides the bounds of each, by their names on the server:"
+	}
+	for _, r := range all {
+		text += "\n- " + r.Text() + "."
+	}
+	return text
+}
+
+// OwnCodes returns the codes that only this function's errors have.
+func (f Function) OwnCodes() (codes []string) {
+	for _, e := range f.Errors {
+		if e.Code != "RLARG" && e.Code != "RLSTATE" {
+			codes = append(codes, e.Code)
+		}
+	}
+	return codes
+}
+
+// Args returns the parameters of a call. Those that are keys are subjects: of the call, of each of several keys, or of the keys that go
+// with an argument.
+func (f Function) Args() (args []spec.Field) {
+	for _, p := range Args(f.Function) {
+		args = append(args, p)
+		if HasOwn(f.Params, p.Name) && len(p.Keys()) == 0 {
+			args = append(args, spec.Field{
+				Name: p.Name + "_of", Kind: spec.KindKey, Optional: true,
+				Doc: "the subject of the keys that " + p.Name + " uses. Defaults to the call's subject",
+			})
+		}
+	}
+	return args
+}
+
+// A Key is a key of a call, or the keys of a group's rows.
+type Key struct {
+	spec.Field
+	Group bool
+}
+
+// CallKeys returns a call's keys in the order of the wire.
+func (f Function) CallKeys() (keys []Key) {
+	var rows, several []Key
+	for _, p := range f.Params {
+		switch {
+		case p.Several:
+			several = append(several, Key{Field: p})
+		case p.Kind == spec.KindKey:
+			keys = append(keys, Key{Field: p})
+		case len(p.Keys()) > 0:
+			rows = append(rows, Key{p, true})
+		}
+	}
+	return append(append(keys, rows...), several...)
 }
 
 // A Module is a library. Its Rows and Enums are those of lib files.
@@ -90,17 +155,20 @@ func New(lib *source.Library) Module {
 	m := Module{Library: lib}
 	seen := map[string]bool{}
 	for _, fn := range lib.Spec.Functions {
-		f := Function{Function: fn, Class: Class(fn.Name), Library: lib.Spec.Name}
+		f := Function{Function: fn, Class: Class(fn.Name)}
 		for _, list := range []struct {
 			fields []spec.Field
 			param  bool
 		}{{fn.Params, true}, {fn.Results, false}} {
 			f.Enums = append(f.Enums, enums(f.Class, list.fields, seen)...)
 			for _, g := range list.fields {
-				if !g.Kind.Group() {
+				if g.Kind != spec.KindGroup {
 					continue
 				}
-				r := Row{Type: RowType(f.Class, g, list.param), Prefix: RowPrefix(f.Class, g), Of: fn.Name + "." + g.Name, Group: g, Param: list.param, In: &f.Function, Name: g.Name}
+				r := Row{Type: RowType(f.Class, g, list.param), Prefix: RowPrefix(f.Class, g), Of: fn.Name + "." + g.Name, Group: g, Param: list.param}
+				if list.param {
+					r.Rules = fn.RulesOf(g.Name)
+				}
 				if seen[r.Type] {
 					continue
 				}
@@ -112,7 +180,7 @@ func New(lib *source.Library) Module {
 				}
 				owned := enums(RowPrefix(f.Class, g), r.Fields, seen)
 				if g.Rows != "" {
-					r.Of, r.Group.Name = "lib/"+g.Rows+".lua", g.Rows
+					r.Of = "lib/" + g.Rows + ".lua"
 					m.Rows, m.Enums = append(m.Rows, r), append(m.Enums, owned...)
 					continue
 				}
@@ -126,9 +194,6 @@ func New(lib *source.Library) Module {
 
 func enums(owner string, fields []spec.Field, seen map[string]bool) (out []Enum) {
 	for _, f := range fields {
-		if f.Kind == spec.KindList {
-			f = f.Fields[0]
-		}
 		if f.Kind == spec.KindEnum && !seen[owner+Class(f.Name)] {
 			seen[owner+Class(f.Name)] = true
 			out = append(out, Enum{owner + Class(f.Name), f.Name, f.Values})

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -54,7 +53,7 @@ func TestClient_onEveryEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	clienttest.Write(t, filepath.Join(dir, "overlay.json"), overlay)
-	args := []string{"test", "-v", "-count=1", "-vet=off", "-overlay=" + filepath.Join(dir, "overlay.json"), "-tags=" + tags(), "-skip=^TestClient_onEveryEngine$"}
+	args := []string{"test", "-v", "-count=1", "-vet=off", "-overlay=" + filepath.Join(dir, "overlay.json"), "-skip=^TestClient_onEveryEngine$"}
 	if testing.Short() {
 		args = append(args, "-short")
 	}
@@ -71,18 +70,6 @@ func TestClient_onEveryEngine(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v:\n%s", err, &said)
 	}
-}
-
-// tags are the build tags of this program.
-func tags() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "-tags" {
-				return s.Value
-			}
-		}
-	}
-	return ""
 }
 
 // TestSpec_jsonForm pins what other generators read: a change of names takes a new spec.Format.

@@ -6,7 +6,6 @@ import (
 	"go/token"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/annotation"
-	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 )
@@ -14,7 +13,7 @@ import (
 // Clashes finds names that would be declared twice in the Go client: two fields of a row, or two types such as AdmitLimitsResult, which
 // follows from a function admit_limits and from a result group limits of a function admit.
 func Clashes(lib *source.Library) (diag.List, error) {
-	files, err := Files(lib, bundle.Bundle{})
+	files, err := Files(lib)
 	if err != nil {
 		return nil, err
 	}

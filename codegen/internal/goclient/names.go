@@ -1,10 +1,7 @@
 package goclient
 
 import (
-	"path"
 	"strings"
-
-	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
 // initialisms are words that Go writes in upper case.
@@ -12,8 +9,8 @@ var initialisms = map[string]string{
 	"acl": "ACL", "api": "API", "gcra": "GCRA", "http": "HTTP", "id": "ID", "ip": "IP", "ttl": "TTL", "url": "URL", "uuid": "UUID",
 }
 
-// goName turns snake_case into an exported Go name: sliding_log into SlidingLog.
-func goName(name string) string {
+// Name turns snake_case into an exported Go name: sliding_log into SlidingLog.
+func Name(name string) string {
 	var b strings.Builder
 	for _, w := range strings.Split(name, "_") {
 		if big, ok := initialisms[w]; ok {
@@ -31,7 +28,7 @@ func privateName(name string) string {
 	if !more {
 		return first
 	}
-	return first + goName(rest)
+	return first + Name(rest)
 }
 
 // lowerFirst lowers the first letter of a sentence, for use after a name; an initialism stays.
@@ -41,8 +38,6 @@ func lowerFirst(text string) string {
 	}
 	return text
 }
-
-func packageOf(fn *spec.Function) string { return path.Base(path.Dir(fn.File)) }
 
 // paragraphs formats a doc as comment lines, wrapped at 110 columns.
 func paragraphs(doc string) string {
@@ -63,6 +58,3 @@ func paragraphs(doc string) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
-
-// Name returns the exported Go name of a snake_case name: SlidingLog for sliding_log.
-func Name(name string) string { return goName(name) }

@@ -1,5 +1,5 @@
-// Package golden runs cases that are txtar files: a tree of Lua below functions/, and in the file want every finding of
-// that tree, one a line. It is for tests.
+// Package golden has cases of tests in txtar files, one file for each group. The files of a case stand below its name; the file NAME itself
+// says what the case shows, and NAME/want what is expected of it. It is for tests.
 package golden
 
 import (
@@ -16,79 +16,124 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 )
 
-// Update rewrites the wanted findings: go test -update.
+// Update rewrites what is wanted: go test -update.
 var Update = flag.Bool("update", false, "rewrite the golden files")
 
-const (
-	root = "functions/"
-	want = "want"
-)
+// A Case is one of several in a file.
+type Case struct {
+	Name  string
+	Files []txtar.File // without the case's name before theirs, and without want
+	Want  string
 
-// Run compares every case of testdata/*.txtar with the findings of check in its tree, and returns all findings.
+	group   string // the file
+	archive *txtar.Archive
+	want    int // its place there
+}
+
+// Cases returns those of testdata/*.txtar in a folder, in the order of their names.
+func Cases(t testing.TB, dir string) (all []*Case) {
+	t.Helper()
+	groups, err := filepath.Glob(filepath.Join(dir, "testdata/*.txtar"))
+	if err != nil || len(groups) == 0 {
+		t.Fatalf("no case in %s/testdata: %v", dir, err)
+	}
+	seen := map[string]bool{}
+	for _, group := range groups {
+		archive, err := txtar.ParseFile(group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c *Case
+		for i, f := range archive.Files {
+			name, path, inside := strings.Cut(f.Name, "/")
+			switch {
+			case !inside && seen[name]:
+				t.Fatalf("%s: there are two cases %s", group, name)
+			case !inside:
+				c = &Case{Name: name, group: group, archive: archive, want: -1}
+				seen[name], all = true, append(all, c)
+			case c == nil || c.Name != name:
+				t.Fatalf("%s: %s stands outside of its case", group, f.Name)
+			case path == "want":
+				c.Want, c.want = string(f.Data), i
+			default:
+				c.Files = append(c.Files, txtar.File{Name: path, Data: f.Data})
+			}
+		}
+	}
+	for _, c := range all {
+		if c.want < 0 {
+			t.Fatalf("%s: %s has no file want", c.group, c.Name)
+		}
+	}
+	return all
+}
+
+// Compare fails the test if a case wants something else, or makes it what the case wants.
+func (c *Case) Compare(t *testing.T, got string) {
+	t.Helper()
+	if *Update {
+		c.archive.Files[c.want].Data = []byte(got)
+		if err := os.WriteFile(c.group, txtar.Format(c.archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(c.Want, got); d != "" {
+		t.Errorf("findings (-want +got):\n%s", d)
+	}
+}
+
+const root = "functions/"
+
+// Run compares the findings of check in the tree functions/ of each case, one a line, with those that it wants, and returns them all.
 func Run(t *testing.T, check func(fsys fstest.MapFS) diag.List) diag.List {
 	t.Helper()
-	cases, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no case in testdata: %v", err)
-	}
 	var all diag.List
-	for _, name := range cases {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			all = append(all, run(t, name, check)...)
+	for _, c := range Cases(t, ".") {
+		t.Run(c.Name, func(t *testing.T) {
+			fsys := fstest.MapFS{}
+			for _, f := range c.Files {
+				path, ok := strings.CutPrefix(f.Name, root)
+				if !ok {
+					t.Fatalf("%s: file %s stands outside of %s", c.group, f.Name, root)
+				}
+				fsys[path] = &fstest.MapFile{Data: f.Data}
+			}
+			found := check(fsys)
+			found.Sort()
+			got := ""
+			for _, d := range found {
+				got += d.String() + "\n"
+				if problem := Outside(fsys, d); problem != "" {
+					t.Errorf("%v: %s", d, problem)
+				}
+			}
+			c.Compare(t, got)
+			all = append(all, found...)
 		})
 	}
 	return all
 }
 
-func run(t *testing.T, name string, check func(fsys fstest.MapFS) diag.List) diag.List {
+// Tree is the files of all txtar files in a folder as one tree.
+func Tree(t testing.TB, dir string) fstest.MapFS {
 	t.Helper()
-	archive, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatalf("read the case: %v", err)
+	archives, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no txtar file in %s: %v", dir, err)
 	}
 	fsys := fstest.MapFS{}
-	wanted, at := "", -1
-	for i, f := range archive.Files {
-		if f.Name == want {
-			wanted, at = string(f.Data), i
-			continue
+	for _, name := range archives {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		path, ok := strings.CutPrefix(f.Name, root)
-		if !ok {
-			t.Fatalf("%s: file %s stands outside of %s", name, f.Name, root)
+		for _, f := range archive.Files {
+			fsys[f.Name] = &fstest.MapFile{Data: f.Data}
 		}
-		fsys[path] = &fstest.MapFile{Data: f.Data}
 	}
-	found := check(fsys)
-	found.Sort()
-	got := ""
-	for _, d := range found {
-		got += d.String() + "\n"
-		inside(t, fsys, d)
-	}
-	if *Update {
-		if at < 0 {
-			archive.Files = append(archive.Files, txtar.File{Name: want})
-			at = len(archive.Files) - 1
-		}
-		archive.Files[at].Data = []byte(got)
-		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-			t.Fatalf("rewrite the case: %v", err)
-		}
-		return found
-	}
-	if d := cmp.Diff(wanted, got); d != "" {
-		t.Errorf("findings (-want +got):\n%s", d)
-	}
-	return found
-}
-
-// inside checks that a finding points into its file.
-func inside(t *testing.T, fsys fstest.MapFS, d diag.Diagnostic) {
-	t.Helper()
-	if problem := Outside(fsys, d); problem != "" {
-		t.Errorf("%v: %s", d, problem)
-	}
+	return fsys
 }
 
 // Outside describes an invalid position of a finding, or returns an empty string. A missing file has line 1.

@@ -29,23 +29,26 @@ type wordOnLine struct {
 	word string
 }
 
-func (w *loadWalk) visit(v reflect.Value) {
+func (w *loadWalk) visit(v reflect.Value) { Each(v, w.node) }
+
+// Each calls node with the nodes that v has, each a pointer, but not with those below them. It uses reflection: the tree has 30 types.
+func Each(v reflect.Value, node func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Interface:
-		w.visit(v.Elem())
+		Each(v.Elem(), node)
 	case reflect.Slice:
 		for i := range v.Len() {
-			w.visit(v.Index(i))
+			Each(v.Index(i), node)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Field(i).CanInterface() {
-				w.visit(v.Field(i))
+				Each(v.Field(i), node)
 			}
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			w.node(v)
+			node(v)
 		}
 	}
 }

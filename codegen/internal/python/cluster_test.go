@@ -23,6 +23,7 @@ func TestClients_onACluster(t *testing.T) {
 	if err := alone.Primaries[0].Client(t).ConfigSet(t.Context(), "cluster-announce-port", port).Err(); err != nil {
 		t.Fatal(err)
 	}
-	env := append(environment(dir), "REDIS="+cluster.Primaries[0].Addr, "REPLICA="+cluster.Replicas[0].Addr, "EMPTY="+empty.Addr, "PROXY="+proxy, "BEHIND="+alone.Primaries[0].Addr)
+	env := append(environment(dir), "REDIS="+cluster.Primaries[0].Addr, "REPLICA="+cluster.Replicas[0].Addr, "EMPTY="+empty.Addr,
+		"PROXY="+proxy, "BEHIND="+alone.Primaries[0].Addr)
 	clienttest.Run(t, dir, env, interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", absolute(t, "testdata/test_cluster.py"))
 }

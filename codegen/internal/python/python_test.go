@@ -38,11 +38,12 @@ func absolute(t *testing.T, file string) string {
 	return path
 }
 
-// TestClients_onRealRedis runs the generated clients of every library, type-checked, against a server and a proxy that loses replies.
-func TestClients_onRealRedis(t *testing.T) {
+// TestClients_conform type-checks the generated clients of every library, and runs the vectors that all languages share.
+func TestClients_conform(t *testing.T) {
 	dir := installed(t, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
 	address := engines.OnPath(t).Start(t).Addr
-	env := append(environment(dir), "REDIS="+address, "PROXY="+clienttest.Proxy(t, address), "VECTORS="+absolute(t, "../clients/testdata"))
-	clienttest.Run(t, dir, env, interpreter, "-m", "mypy", "--strict", "rlfunc_clients")
-	clienttest.Run(t, dir, env, interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", absolute(t, "testdata/test_clients.py"))
+	env := append(environment(dir), "REDIS="+address, "PROXY="+clienttest.Proxy(t, address),
+		"VECTORS="+absolute(t, "../conformance/testdata/vectors.json"), "KEYS="+absolute(t, "../clients/testdata/keys.json"))
+	clienttest.Run(t, dir, env, interpreter, "-m", "mypy", "--strict", "rlfunc_clients", absolute(t, "testdata/use.py"))
+	clienttest.Run(t, dir, env, interpreter, absolute(t, "testdata/conformance.py"))
 }

@@ -1,204 +1,404 @@
-// Package rule writes the rules of a header as conditions in any language: those of the clients, which hold a call against them before they
-// send it, and Lua's, for the server.
+// Package rule reads what a @must row asks: a Lua expression over the arguments of a call.
 package rule
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// A Language writes the parts of a condition. A path is that of an argument, "cost", or of a field of the row that is at hand, "limits.cost".
-type Language struct {
-	And, Or, Equal, Unequal string
-	// Given is the condition that the argument is there, a bool is true, and a group has rows; Omitted is the opposite.
-	Given, Omitted func(path string) string
-	// Number is an argument in its unit on the wire, with its default, as floating point or as it is.
-	Number func(path string, float bool) string
-	// Constant is a number of the language.
-	Constant func(n int64, float bool) string
-	// Word is the text of an enum, and Quote a constant text.
-	Word  func(path string) string
-	Quote func(s string) string
-	// Rows is the number of a group's rows.
-	Rows func(path string) string
-	// Same is the condition that two values are equal.
-	Same func(one, other string) string
+// An Expression is read and checked against the fields that it may name.
+type Expression struct {
+	root   ast.Expr
+	scope  []spec.Field
+	group  string   // whose rows it is about
+	prefix string   // of the paths, where the scope is a row: "limits."
+	paths  []string // that it names, as they come
 }
 
-// Broken returns the condition under which a call, or the row at hand, breaks a rule that asks nothing of several rows.
-func Broken(fn *spec.Function, r *spec.Rule, l Language) string {
-	w := writer{fn, l}
-	var all []string
-	for _, c := range r.If {
-		switch {
-		case len(c.Values) > 0:
-			all = append(all, w.is(c.Field, c.Values, c.Not))
-		case c.Not:
-			all = append(all, l.Omitted(c.Field))
-		default:
-			all = append(all, l.Given(c.Field))
+// An Error is a finding about the word At of an expression, or about all of it.
+type Error struct{ At, Message string }
+
+func (e *Error) Error() string { return e.Message }
+
+func refuse(at, format string, args ...any) error { return &Error{at, fmt.Sprintf(format, args...)} }
+
+// Parse reads an expression over arguments, or over the fields of a row of the group.
+func Parse(text string, scope []spec.Field, group string) (*Expression, error) {
+	chunk, err := parse.Parse(strings.NewReader("return "+text), "")
+	if err != nil || len(chunk) != 1 {
+		return nil, refuse("", "%q is not one expression of Lua", text)
+	}
+	ret, ok := chunk[0].(*ast.ReturnStmt)
+	if !ok || len(ret.Exprs) != 1 {
+		return nil, refuse("", "%q is not one expression of Lua", text)
+	}
+	e := &Expression{root: ret.Exprs[0], scope: scope}
+	if group != "" {
+		e.prefix, e.group = group+".", group
+	}
+	if _, err := e.check(e.root); err != nil {
+		return nil, err
+	}
+	if len(e.paths) == 0 {
+		return nil, refuse("", "%q names no argument", text)
+	}
+	for _, path := range e.paths {
+		if e.group != "" && !strings.HasPrefix(path, e.group+".") {
+			return nil, refuse(path, "a rule about the rows of %s names only their fields: check %s in the function", e.group, path)
 		}
 	}
-	switch r.Kind {
-	case spec.RuleGiven:
-		all = append(all, w.any(r.Fields, l.Omitted))
-	case spec.RuleOneGiven:
-		for _, path := range r.Fields {
-			all = append(all, l.Omitted(path))
-		}
-	case spec.RuleOmitted:
-		all = append(all, w.any(r.Fields, l.Given))
-	case spec.RuleIs, spec.RuleIsNot:
-		all = append(all, w.there(r.Fields)...)
-		all = append(all, w.is(r.Fields[0], r.Values, r.Kind == spec.RuleIs))
-	case spec.RuleAtMost, spec.RuleBelow:
-		all = append(all, w.there(r.Fields)...)
-		all = append(all, w.compare(r))
-	case spec.RuleDiffer:
-		all = append(all, w.there(r.Fields)...)
-		all = append(all, l.Same(r.Fields[0], r.Fields[1]))
-	case spec.RuleAsMany:
-		all = append(all, l.Rows(r.Fields[0])+" "+l.Unequal+" "+l.Rows(r.Fields[1]))
-	}
-	return strings.Join(slices.Compact(all), " "+l.And+" ")
+	return e, nil
 }
 
-// Split returns what a refusal names and what it asks of that: "cost" and "be at most limit".
-func Split(r *spec.Rule) (name, asked string) {
-	name, asked, _ = strings.Cut(r.Text, " must ")
-	return name, asked
-}
-
-// OfPack are the rules that hold for each row of a packed group by itself and wherever its rows are used: they are checked once, when rows
-// are packed.
-func OfPack(fn *spec.Function, g string) (rules []*spec.Rule) {
-	for i := range fn.Rules {
-		if r := &fn.Rules[i]; r.Group == g && r.Own() && declaredWithRows(fn, r) {
-			rules = append(rules, r)
-		}
-	}
-	return rules
-}
-
-// OfCall are the rules that a client checks at each call: the others, but for those that only the server's clock decides.
-func OfCall(fn *spec.Function) (rules []*spec.Rule) {
-	for i := range fn.Rules {
-		r := &fn.Rules[i]
+// Of reads a rule of a function whose header had no findings.
+func Of(fn *spec.Function, r *spec.Rule) *Expression {
+	scope, group := fn.Params, ""
+	if r.File != "" {
 		g, _ := fn.Arg(r.Group)
-		if !r.Timed() && (g.Kind != spec.KindPacked || !r.Own() || !declaredWithRows(fn, r)) {
-			rules = append(rules, r)
+		scope, group = g.Fields, r.Group
+	}
+	e, err := Parse(r.Expression, scope, group)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+// Group is the group whose rows the expression is about, and Paths are what it names.
+func (e *Expression) Group() string   { return e.group }
+func (e *Expression) Paths() []string { return e.paths }
+
+// A class is what Lua can do with a value.
+type class string
+
+const (
+	number  class = "number"
+	text    class = "text"
+	boolean class = "bool"
+	rows    class = "group"
+	none    class = "nil"
+	mixed   class = ""
+)
+
+func classOf(f spec.Field) class {
+	switch {
+	case f.Kind == spec.KindGroup:
+		return rows
+	case f.Kind == spec.KindBool:
+		return boolean
+	case f.Kind == spec.KindText || f.Kind == spec.KindEnum:
+		return text
+	}
+	return number
+}
+
+func named(fields []spec.Field, name string) (spec.Field, error) {
+	var all []string
+	for _, f := range fields {
+		if f.Kind == spec.KindKey {
+			continue
+		}
+		if f.Lua == name {
+			return f, nil
+		}
+		if f.Name == name {
+			return f, refuse(name, "Lua knows %s with its unit: write %s", name, f.Lua)
+		}
+		all = append(all, f.Lua)
+	}
+	return spec.Field{}, refuse(name, "no argument is called %q%s", name, spelling.DidYouMean(name, all))
+}
+
+// field returns the field that a name or `group.name` stands for, and its path; false for any other expression.
+func (e *Expression) field(x ast.Expr) (path string, f spec.Field, ok bool, err error) {
+	switch x := x.(type) {
+	case *ast.IdentExpr:
+		f, err = named(e.scope, x.Value)
+		return e.prefix + f.Name, f, true, err
+	case *ast.AttrGetExpr:
+		object, isName := x.Object.(*ast.IdentExpr)
+		key, isText := x.Key.(*ast.StringExpr)
+		if !isName || !isText {
+			return "", f, false, nil
+		}
+		g, err := named(e.scope, object.Value)
+		if err != nil {
+			return "", f, true, err
+		}
+		if g.Kind != spec.KindGroup {
+			return "", f, true, refuse(g.Name, "%s is no group: it has no %s", g.Name, key.Value)
+		}
+		f, err := named(g.Fields, key.Value)
+		return g.Name + "." + f.Name, f, true, err
+	}
+	return "", f, false, nil
+}
+
+func (e *Expression) check(x ast.Expr) (class, error) {
+	path, f, isField, err := e.field(x)
+	if err != nil {
+		return "", err
+	}
+	if isField {
+		if !slices.Contains(e.paths, path) {
+			e.paths = append(e.paths, path)
+		}
+		if group, _, inRow := strings.Cut(path, "."); inRow {
+			if e.group != "" && e.group != group {
+				return "", refuse(group, "%s and %s are different groups: a rule is about the rows of one", e.group, group)
+			}
+			e.group = group
+		}
+		return classOf(f), nil
+	}
+	switch x := x.(type) {
+	case *ast.NilExpr:
+		return none, nil
+	case *ast.TrueExpr, *ast.FalseExpr:
+		return boolean, nil
+	case *ast.StringExpr:
+		return text, nil
+	case *ast.NumberExpr:
+		_, err := constant(x)
+		return number, err
+	case *ast.UnaryNotOpExpr:
+		_, err := e.check(x.Expr)
+		return boolean, err
+	case *ast.UnaryMinusOpExpr:
+		return number, e.numbers("-", x.Expr)
+	case *ast.UnaryLenOpExpr:
+		is, err := e.check(x.Expr)
+		if err == nil && is != rows && is != text {
+			err = refuse("", "# is for the rows of a group and the bytes of a text")
+		}
+		return number, err
+	case *ast.ArithmeticOpExpr:
+		return number, e.numbers(x.Operator, x.Lhs, x.Rhs)
+	case *ast.RelationalOpExpr:
+		if x.Operator == "==" || x.Operator == "~=" {
+			return boolean, e.same(x.Lhs, x.Rhs)
+		}
+		return boolean, e.numbers(x.Operator, x.Lhs, x.Rhs)
+	case *ast.LogicalOpExpr:
+		left, err := e.check(x.Lhs)
+		if err != nil {
+			return "", err
+		}
+		right, err := e.check(x.Rhs)
+		if left == rows || right == rows {
+			return "", refuse("", "a group is always there: compare its number of rows, as #limits > 0")
+		}
+		if left != right {
+			left = mixed
+		}
+		return left, err
+	}
+	return "", refuse("", "a rule has arguments, constants, comparisons, arithmetic, and, or and not, nothing else")
+}
+
+// numbers checks operands that have to be numbers.
+func (e *Expression) numbers(operator string, operands ...ast.Expr) error {
+	for _, x := range operands {
+		switch is, err := e.check(x); {
+		case err != nil:
+			return err
+		case is != number && is != mixed:
+			path, _, _, _ := e.field(x)
+			return refuse(path, "%s is for numbers, and here it gets a %s", operator, is)
 		}
 	}
-	return rules
+	return nil
 }
 
-// Documented are the rules that the doc of a call lists: all but those that its packs are documented with.
-func Documented(fn *spec.Function) (rules []*spec.Rule) {
-	for i := range fn.Rules {
-		r := &fn.Rules[i]
-		if g, _ := fn.Arg(r.Group); g.Kind != spec.KindPacked || !slices.Contains(OfPack(fn, r.Group), r) {
-			rules = append(rules, r)
+// same checks the operands of == and ~=, which are of one class, or nil.
+func (e *Expression) same(operands ...ast.Expr) error {
+	var is [2]class
+	for i, x := range operands {
+		var err error
+		if is[i], err = e.check(x); err != nil {
+			return err
+		}
+		if _, f, ok, _ := e.field(x); ok && f.Kind == spec.KindEnum {
+			if word, isText := operands[1-i].(*ast.StringExpr); isText && !slices.Contains(f.Values, word.Value) {
+				return refuse(word.Value, "%s has no value %q%s (values: %s)", f.Name, word.Value, spelling.DidYouMean(word.Value, f.Values), strings.Join(f.Values, ", "))
+			}
 		}
 	}
-	return rules
-}
-
-// Sentence is a rule in the doc of a call, or of the row that it is about.
-func Sentence(r *spec.Rule, ofRow bool) string {
-	if r.OfRow() && !ofRow {
-		return "each row of " + r.Group + ": " + r.Text + "."
+	if is[0] != is[1] && is[0] != none && is[1] != none && is[0] != mixed && is[1] != mixed {
+		return refuse("", "a %s is never equal to a %s", is[0], is[1])
 	}
-	return r.Text + "."
+	return nil
 }
 
-// declaredWithRows reports whether a rule stands where the rows of its group do.
-func declaredWithRows(fn *spec.Function, r *spec.Rule) bool {
-	g, _ := fn.Arg(r.Group)
-	return g.Rows == "" || r.File != ""
-}
-
-// Needs reports whether some rule of a call is about the rows of a packed group, so that a pack has to keep them.
-func Needs(fn *spec.Function, g spec.Field) bool {
-	return g.Kind == spec.KindPacked && slices.ContainsFunc(OfCall(fn), func(r *spec.Rule) bool { return r.Group == g.Name })
-}
-
-type writer struct {
-	fn *spec.Function
-	Language
-}
-
-// any joins conditions of which one has to hold.
-func (w writer) any(paths []string, holds func(string) string) string {
-	all := make([]string, len(paths))
-	for i, path := range paths {
-		all[i] = holds(path)
+func constant(x *ast.NumberExpr) (float64, error) {
+	n, err := strconv.ParseFloat(x.Value, 64)
+	if err != nil {
+		return 0, refuse(x.Value, "%s is not a decimal number", x.Value)
 	}
-	if len(all) == 1 {
-		return all[0]
-	}
-	return "(" + strings.Join(all, " "+w.Or+" ") + ")"
+	return n, nil
 }
 
-// there are the conditions that fields which a call may lack are given.
-func (w writer) there(paths []string) (all []string) {
-	for _, path := range paths {
-		f, _ := w.fn.Arg(path)
-		if _, given := f.DefaultWord(); f.Optional && !given && f.Kind != spec.KindBool {
-			all = append(all, w.Given(path))
+// A Rows is the value of a group: its number of rows.
+type Rows int
+
+// Unknown is the value of an argument that may be anything.
+type Unknown struct{}
+
+// Eval returns what Lua would: nil, a bool, a float64, a string or Rows. get gives the values of arguments by their paths.
+// An error of Lua, such as arithmetic on nil, is Unknown.
+func (e *Expression) Eval(get func(path string) any) any { return e.eval(e.root, get) }
+
+// Holds reports whether an expression is true, or unknown.
+func (e *Expression) Holds(get func(path string) any) bool { return truth(e.Eval(get)) }
+
+// Numbers are the values of all numbers in the expression, parts and whole.
+func (e *Expression) Numbers(get func(path string) any) (all []float64) {
+	var visit func(x ast.Expr)
+	visit = func(x ast.Expr) {
+		if n, ok := e.eval(x, get).(float64); ok {
+			all = append(all, n)
+		}
+		switch x := x.(type) {
+		case *ast.ArithmeticOpExpr:
+			visit(x.Lhs)
+			visit(x.Rhs)
+		case *ast.RelationalOpExpr:
+			visit(x.Lhs)
+			visit(x.Rhs)
+		case *ast.LogicalOpExpr:
+			visit(x.Lhs)
+			visit(x.Rhs)
+		case *ast.UnaryNotOpExpr:
+			visit(x.Expr)
 		}
 	}
+	visit(e.root)
 	return all
 }
 
-// is returns the condition that a field has one of the values, or none of them.
-func (w writer) is(path string, values []string, not bool) string {
-	f, _ := w.fn.Arg(path)
-	equal, join := w.Equal, w.Or
-	if not {
-		equal, join = w.Unequal, w.And
+func truth(v any) bool { return v != nil && v != false }
+
+func (e *Expression) eval(x ast.Expr, get func(path string) any) any {
+	if path, _, ok, _ := e.field(x); ok {
+		return get(path)
 	}
-	all := make([]string, len(values))
-	for i, v := range values {
-		if f.Kind == spec.KindEnum {
-			all[i] = w.Word(path) + " " + equal + " " + w.Quote(v)
-		} else {
-			all[i] = w.Number(path, false) + " " + equal + " " + v
+	switch x := x.(type) {
+	case *ast.TrueExpr:
+		return true
+	case *ast.FalseExpr:
+		return false
+	case *ast.StringExpr:
+		return x.Value
+	case *ast.NumberExpr:
+		n, _ := constant(x)
+		return n
+	case *ast.UnaryNotOpExpr:
+		if v := e.eval(x.Expr, get); v != (Unknown{}) {
+			return !truth(v)
 		}
+	case *ast.UnaryMinusOpExpr:
+		if n, ok := e.eval(x.Expr, get).(float64); ok {
+			return -n
+		}
+	case *ast.UnaryLenOpExpr:
+		switch v := e.eval(x.Expr, get).(type) {
+		case Rows:
+			return float64(v)
+		case string:
+			return float64(len(v))
+		}
+	case *ast.ArithmeticOpExpr:
+		return arithmetic(x.Operator, e.eval(x.Lhs, get), e.eval(x.Rhs, get))
+	case *ast.RelationalOpExpr:
+		return compare(x.Operator, e.eval(x.Lhs, get), e.eval(x.Rhs, get))
+	case *ast.LogicalOpExpr:
+		left, right := e.eval(x.Lhs, get), e.eval(x.Rhs, get)
+		decides := truth(left) == (x.Operator == "or")
+		switch {
+		case left == Unknown{} && right != Unknown{} && truth(right) == (x.Operator == "or"):
+			return right // whatever the left side is
+		case left == Unknown{} || decides:
+			return left
+		}
+		return right
+	case *ast.NilExpr:
+		return nil
 	}
-	if len(all) > 1 && !not {
-		return "(" + strings.Join(all, " "+join+" ") + ")"
-	}
-	return strings.Join(all, " "+join+" ")
+	return Unknown{}
 }
 
-// compare returns the condition that a comparison does not hold. Sums and products are calculated in floating point, as Lua does.
-func (w writer) compare(r *spec.Rule) string {
-	float := len(r.Left.Terms) > 1 || len(r.Right.Terms) > 1
-	for _, t := range r.Terms() {
-		if f, _ := w.fn.Arg(t.Field); f.Kind == spec.KindFloat {
-			float = true
-		}
+func arithmetic(operator string, left, right any) any {
+	a, ok := left.(float64)
+	b, also := right.(float64)
+	if !ok || !also {
+		return Unknown{}
 	}
-	op := ">"
-	if r.Kind == spec.RuleBelow {
-		op = ">="
+	switch operator {
+	case "+":
+		return a + b
+	case "-":
+		return a - b
+	case "*":
+		return a * b
+	case "/":
+		return a / b
+	case "%":
+		return a - math.Floor(a/b)*b
 	}
-	return w.expression(r.Left, float) + " " + op + " " + w.expression(r.Right, float)
+	return math.Pow(a, b)
 }
 
-func (w writer) expression(e *spec.Expression, float bool) string {
-	terms := make([]string, len(e.Terms))
-	for i, t := range e.Terms {
-		if t.Field == "" {
-			terms[i] = w.Constant(t.Number, float)
-		} else {
-			terms[i] = w.Number(t.Field, float)
+func compare(operator string, left, right any) any {
+	if left == (Unknown{}) || right == (Unknown{}) {
+		return Unknown{}
+	}
+	switch operator {
+	case "==":
+		return left == right
+	case "~=":
+		return left != right
+	}
+	a, ok := left.(float64)
+	b, also := right.(float64)
+	if !ok || !also {
+		return Unknown{}
+	}
+	switch operator {
+	case "<":
+		return a < b
+	case "<=":
+		return a <= b
+	case ">":
+		return a > b
+	}
+	return a >= b
+}
+
+// Absent is the value of an argument that a call omits.
+func Absent(f spec.Field) any {
+	word, given := f.DefaultWord()
+	switch classOf(f) {
+	case rows:
+		return Rows(0)
+	case boolean:
+		return word == "true"
+	case text:
+		if given {
+			return word
+		}
+	case number:
+		if n, err := strconv.ParseFloat(word, 64); given && err == nil {
+			return n
 		}
 	}
-	if e.Product {
-		return strings.Join(terms, " * ")
-	}
-	return strings.Join(terms, " + ")
+	return nil
 }

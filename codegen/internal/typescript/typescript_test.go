@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,22 +20,30 @@ import (
 func TestClients(t *testing.T) {
 	onpath.Full(t)
 	dir := clienttest.TypeScript(t, "../../../functions", "../conformance/functions", "../clients/testdata/functions")
-	for _, name := range []string{"clients.ts", "cluster.ts", "node.d.ts"} {
+	for _, name := range []string{"conformance.ts", "cluster.ts", "node.d.ts"} {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		clienttest.Write(t, filepath.Join(dir, name), text)
 	}
-	for i, code := range clienttest.Snippets(t, "../../../docs/typescript.md", "ts") {
-		clienttest.Write(t, filepath.Join(dir, fmt.Sprintf("page%d.ts", i)), []byte(code))
+	page, err := os.ReadFile("../../../docs/typescript.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	vectors, err := filepath.Abs("../clients/testdata")
+	for i, block := range regexp.MustCompile("(?s)\n```ts\n(.*?)\n```").FindAllSubmatch(page, -1) {
+		clienttest.Write(t, filepath.Join(dir, fmt.Sprintf("page%d.ts", i)), append(block[1], '\n'))
+	}
+	vectors, err := filepath.Abs("../conformance/testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := filepath.Abs("../clients/testdata/keys.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	clienttest.Run(t, dir, nil, onpath.Program(t, "tsc"), "-p", ".")
-	env := []string{"VECTORS=" + vectors, "NODE_PATH=" + clienttest.NodeModules}
+	env := []string{"VECTORS=" + vectors, "KEYS=" + keys, "NODE_PATH=" + clienttest.NodeModules}
 	t.Run("on a server", func(t *testing.T) { onAServer(t, dir, env) })
 	t.Run("on a cluster", func(t *testing.T) { onACluster(t, dir, env) })
 }
@@ -43,9 +52,8 @@ func TestClients(t *testing.T) {
 func onAServer(t *testing.T, dir string, env []string) {
 	address := engines.OnPath(t).Start(t).Addr
 	env = append(env, "REDIS="+address, "PROXY="+clienttest.Proxy(t, address), "REDIS_URL=redis://"+address)
-	clienttest.Run(t, dir, env, onpath.Program(t, "node"), "--test", "clients.js")
-	prints := []string{"9 left\n", "none [ 9, 99 ]\n"} // the third block needs a cluster
-	for i, want := range prints {
+	clienttest.Run(t, dir, env, onpath.Program(t, "node"), "--test", "conformance.js")
+	for i, want := range map[int]string{0: "9 left\n", 1: "none [ 9, 99 ]\n", 3: "PONG\n"} { // the third block needs a cluster
 		if out := clienttest.Run(t, dir, env, onpath.Program(t, "node"), fmt.Sprintf("page%d.js", i)); out != want {
 			t.Errorf("block %d of the page printed %q, want %q", i, out, want)
 		}

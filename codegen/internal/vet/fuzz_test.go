@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/golden"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
@@ -20,14 +18,9 @@ func FuzzCheck(f *testing.F) {
 		f.Add(rule.Bad)
 		f.Add(rule.Good)
 	}
-	for _, dir := range []string{"testdata", "../annotation/testdata"} {
-		cases, _ := filepath.Glob(dir + "/*.txtar")
-		for _, name := range cases {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				f.Fatalf("read the case: %v", err)
-			}
-			for _, file := range archive.Files {
+	for _, dir := range []string{".", "../annotation"} {
+		for _, c := range golden.Cases(f, dir) {
+			for _, file := range c.Files {
 				if file.Name == "functions/x/f.lua" {
 					f.Add(string(file.Data))
 				}

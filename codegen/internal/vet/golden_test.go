@@ -1,6 +1,7 @@
 package vet_test
 
 import (
+	"io/fs"
 	"os"
 	"testing"
 	"testing/fstest"
@@ -21,10 +22,13 @@ func load(fsys fstest.MapFS) diag.List {
 
 func TestCheck_golden(t *testing.T) { golden.Run(t, load) }
 
-// Templates and ports of public scripts are what users write: none of them needs a comment that silences vet.
+// The functions of this repository and ports of public scripts are what users write: none of them needs a comment that silences vet.
 func TestCheck_treesAreClean(t *testing.T) {
-	for _, dir := range []string{"functions", "examples/templates/functions", "codegen/contract/testdata/ports/functions"} {
-		tree, found := source.Load(os.DirFS("../../../"+dir), dir, source.Options{})
+	for dir, fsys := range map[string]fs.FS{
+		"functions":                 os.DirFS("../../../functions"),
+		"contract's testdata/ports": golden.Tree(t, "../../contract/testdata/ports"),
+	} {
+		tree, found := source.Load(fsys, dir, source.Options{})
 		if found = append(found, vet.Check(tree)...); len(found) > 0 {
 			t.Errorf("findings in %s:\n%v", dir, found)
 		}

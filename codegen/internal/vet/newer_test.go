@@ -2,6 +2,7 @@ package vet_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func newest(t *testing.T) []engines.Engine {
 	return found
 }
 
-// TestNewerCommands_areThoseOfTheServers compares the table with the newest servers here.
+// TestNewerCommands_areThoseOfTheServers holds that the table has what the newest servers here have. It also has commands of other servers.
 func TestNewerCommands_areThoseOfTheServers(t *testing.T) {
 	old := sinceOf(t, oldest(t))
 	newer := map[string][]string{}
@@ -60,10 +61,20 @@ func TestNewerCommands_areThoseOfTheServers(t *testing.T) {
 			}
 		}
 	}
-	var lines []string
-	for name, since := range newer {
-		slices.Sort(since)
-		lines = append(lines, name+" "+strings.Join(since, " and "))
+	table, err := os.ReadFile(newerFile)
+	if err != nil {
+		t.Fatal(err)
 	}
-	compareTable(t, newerFile, lines)
+	rows := map[string]string{}
+	for line := range strings.Lines(string(table)) {
+		name, since, _ := strings.Cut(line, " ")
+		rows[name] = since
+	}
+	for name, since := range newer {
+		for _, first := range since {
+			if !strings.Contains(rows[name], first) {
+				t.Errorf("%s: %s is in %s, and the table says %q", newerFile, name, first, rows[name])
+			}
+		}
+	}
 }

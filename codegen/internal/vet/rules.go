@@ -1,7 +1,8 @@
 package vet
 
 import (
-	"embed"
+	"cmp"
+	_ "embed" // rules.md
 	"fmt"
 	"slices"
 	"strings"
@@ -10,183 +11,85 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
 )
 
-// The rules' IDs.
-const (
-	RuleUndeclaredKey      = "undeclared-key"
-	RuleKeyType            = "key-type"
-	RuleUnknownCommand     = "unknown-command"
-	RuleRefusedCommand     = "refused-command"
-	RuleCommandForm        = "command-form"
-	RuleDynamicCommand     = "dynamic-command"
-	RuleCallArgument       = "call-argument"
-	RuleNoWrites           = "no-writes"
-	RuleBadTTL             = "bad-ttl"
-	RuleKeyLoop            = "key-loop"
-	RuleClock              = "clock"
-	RuleLoadCall           = "load-call"
-	RuleLoadLog            = "load-log"
-	RuleLoadLibrary        = "load-library"
-	RuleGlobalRead         = "global-read"
-	RuleGlobalWrite        = "global-write"
-	RuleSandbox            = "sandbox"
-	RuleLibraryState       = "library-state"
-	RuleRandom             = "random"
-	RuleNumberText         = "number-text"
-	RuleFormatText         = "format-text"
-	RuleMaybeNil           = "maybe-nil"
-	RuleFalseReply         = "false-reply"
-	RuleTruthyNumber       = "truthy-number"
-	RuleResultCount        = "result-count"
-	RuleMissingReturn      = "missing-return"
-	RuleResultNil          = "result-nil"
-	RuleResultType         = "result-type"
-	RuleErrorCode          = "error-code"
-	RuleErrorData          = "error-data"
-	RuleMixedComparison    = "mixed-comparison"
-	RuleRaisedTable        = "raised-table"
-	RuleRaisedData         = "raised-data"
-	RuleSetresp            = "setresp"
-	RuleMultipleAssignment = "multiple-assignment"
-	RuleGoto               = "goto"
-	RulePairs              = "pairs"
-	RuleUnpack             = "unpack"
-	RulePortable           = "portable"
-	RuleUnusedParameter    = "unused-parameter"
-	RuleTooManyLocals      = "too-many-locals"
-	RuleIgnore             = "ignore"
-)
-
-// A Rule is one kind of finding. Its page in rules/ has a sentence, why it matters, and two function files.
+// A Rule is one kind of finding. Its section of rules.md has a sentence, why it matters, and two function files.
 type Rule struct {
 	ID     string // in findings and in `-- rlfunc:ignore ID reason`
 	Checks string // one sentence, "Checks that ..."
 	Why    string
 	Bad    string // has findings of this rule only
 	Good   string // the same without
+	page   string // all of it
 }
 
-//go:embed rules/*.md
-var pages embed.FS
+//go:embed rules.md
+var rulesPage string
 
-// Rules lists every rule of this package, in the order of docs/reference/vet.md.
-var Rules = readRules(
-	RuleUndeclaredKey, RuleKeyType, RuleUnknownCommand, RuleRefusedCommand, RuleCommandForm, RuleDynamicCommand, RuleCallArgument,
-	RuleNoWrites, RuleBadTTL, RuleKeyLoop, RuleClock, RuleLoadCall, RuleLoadLog,
-	RuleLoadLibrary, RuleGlobalRead, RuleGlobalWrite, RuleSandbox, RuleLibraryState, RuleRandom, RuleSetresp, RuleMultipleAssignment, RuleGoto,
-	RulePairs, RuleUnpack, RulePortable, RuleNumberText, RuleFormatText, RuleMaybeNil, RuleMixedComparison,
-	RuleFalseReply, RuleTruthyNumber, RuleResultCount, RuleMissingReturn, RuleResultNil, RuleResultType, RuleErrorCode,
-	RuleErrorData, RuleRaisedTable, RuleRaisedData, RuleUnusedParameter,
-	RuleTooManyLocals, RuleIgnore,
-)
-
-// RunRules lists the rules that only running finds (codegen/contract).
-var RunRules = readRules(
-	"result", "raised", "failed-command", "refusal-writes", "missing-ttl", "shortened-ttl", "own-state", "unstable", "endless-loop", "clock-twice", "hole", "number", "division-by-zero", "unit",
-)
+// Rules lists every rule of this package, and RunRules those that only running finds (codegen/contract), in the order of docs/reference/vet.md.
+var introduction, Rules, RunRules = readRules()
 
 // alsoRun are the rules of vet that running has, too: it finds them where the text does not show them.
-var alsoRun = []string{
-	RuleUndeclaredKey, RuleNoWrites, RuleBadTTL, RuleKeyLoop, RuleNumberText, RuleMixedComparison, RuleErrorCode, RuleErrorData,
+var alsoRun = []string{"no-writes", "unit", "key-loop", "number-text", "error-code", "error-data"}
+
+func readRules() (introduction string, ofCode, ofRunning []Rule) {
+	introduction, rest, _ := strings.Cut(rulesPage, "\n# Rules of the code\n")
+	code, running, _ := strings.Cut(rest, "\n# Rules of running\n")
+	return introduction, readSections(code), readSections(running)
 }
 
-func readRules(ids ...string) (out []Rule) {
-	for _, id := range ids {
-		out = append(out, readRule(id))
+func readSections(text string) (out []Rule) {
+	for _, section := range strings.Split(text, "\n## ")[1:] {
+		id, page, _ := strings.Cut(section, "\n\n")
+		text, examples, _ := strings.Cut(page, "\n\nBad:\n\n```lua\n")
+		checks, why, _ := strings.Cut(text, "\n\n")
+		bad, good, _ := strings.Cut(examples, "```\n\nGood:\n\n```lua\n")
+		good, _, _ = strings.Cut(good, "```\n")
+		out = append(out, Rule{ID: id, Checks: checks, Why: why, Bad: bad, Good: good, page: page})
 	}
 	return out
 }
 
-func readRule(id string) Rule {
-	page, err := pages.ReadFile("rules/" + id + ".md")
-	if err != nil {
-		panic(err) // the build lacks it
-	}
-	text, examples, _ := strings.Cut(string(page), "\n\nBad:\n\n```lua\n")
-	checks, why, _ := strings.Cut(text, "\n\n")
-	bad, good, _ := strings.Cut(examples, "```\n\nGood:\n\n```lua\n")
-	return Rule{ID: id, Checks: checks, Why: why, Bad: bad, Good: strings.TrimSuffix(good, "```\n")}
-}
-
-// ruleIDs returns the rules that a comment can silence: all but the one about such comments.
-func ruleIDs() []string {
-	out := make([]string, 0, len(Rules)+len(RunRules))
-	for _, r := range slices.Concat(Rules, RunRules) {
-		if r.ID != RuleIgnore {
-			out = append(out, r.ID)
-		}
+// headerRules are those of the header, which have no examples.
+func headerRules() []Rule {
+	out := []Rule{{ID: luasrc.RuleSyntax, Checks: "Checks that the file is Lua 5.1."}}
+	for _, r := range annotation.Rules {
+		out = append(out, Rule{ID: r.ID, Checks: r.Checks})
 	}
 	return out
 }
-
-const docsHead = `<!-- Code generated by rlfunc from the rules of codegen/internal/annotation and codegen/internal/vet. DO NOT EDIT. -->
-
-# What vet finds
-
-` + "`rlfunc vet`" + ` reads your Lua and prints one line per finding. The last word is the rule:
-
-    functions/quota/take.lua:12:14: .. keeps only 14 digits of a number, and now_us may have more: write string.format('%.0f', now_us), or '%.17g' for a fraction (number-text)
-
-` + "`rlfunc vet --explain RULE`" + ` shows why a rule exists, code that breaks it, and the same code corrected. ` + "`rlfunc generate`" + ` and ` + "`rlfunc deploy`" + ` refuse code
-with findings.
-
-` + "`rlfunc vet --run`" + ` then calls every function within the bounds of its header and checks what it does, as ` + "`luatest.Contract`" + ` does in your
-tests. [Write a function](../writing-a-function.md) shows both at work.
-
-## Silence a finding
-
-If the code is meant to be so, say why on the line, or on a line of its own above it:
-
-    local all = redis.call('HGETALL', names) -- rlfunc:ignore key-loop 128 names at most
-
-A table that keeps its content between calls on purpose, such as a cache, needs the comment only once, where you declare it:
-
-    -- rlfunc:ignore library-state a cache of texts
-    local spans = {texts = {}, count = 0}
-
-You can't silence the rules of the header. A wrong argument of a lib function is found at the call that passes it.
-
-`
 
 // Docs renders docs/reference/vet.md: one line for every rule of the annotations and of vet.
 func Docs() []byte {
 	var b strings.Builder
-	b.WriteString(docsHead)
-	b.WriteString("## Rules of the header\n\n| Rule | It checks |\n|---|---|\n")
-	row := func(id, checks string) {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", id, strings.ReplaceAll(strings.TrimPrefix(checks, "Checks "), "|", `\|`))
+	b.WriteString("<!-- Code generated by rlfunc from the rules of codegen/internal/annotation and codegen/internal/vet. DO NOT EDIT. -->\n\n" + strings.ReplaceAll(introduction, "../../../docs/", "../"))
+	table := func(rules []Rule) {
+		b.WriteString("\n| Rule | It checks |\n|---|---|\n")
+		for _, r := range rules {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", r.ID, strings.ReplaceAll(strings.TrimPrefix(r.Checks, "Checks "), "|", `\|`))
+		}
 	}
-	row(luasrc.RuleSyntax, "Checks that the file is Lua 5.1.")
-	for _, r := range annotation.Rules {
-		row(r.ID, r.Checks)
-	}
-	b.WriteString("\n## Rules of the code\n\n| Rule | It checks |\n|---|---|\n")
-	for _, r := range Rules {
-		row(r.ID, r.Checks)
-	}
-	b.WriteString("\n## Rules of running\n\nRunning also finds ")
-	for i, id := range alsoRun {
-		b.WriteString(map[bool]string{true: ", "}[i > 0] + "`" + id + "`")
-	}
-	b.WriteString(", where the text doesn't show them.\n\n| Rule | It checks |\n|---|---|\n")
-	for _, r := range RunRules {
-		row(r.ID, r.Checks)
-	}
+	b.WriteString("\n## Rules of the header\n")
+	table(headerRules())
+	b.WriteString("\n## Rules of the code\n")
+	table(Rules)
+	fmt.Fprintf(&b, "\n## Rules of running\n\nRunning also finds `%s`, where the text doesn't show them.\n", strings.Join(alsoRun, "`, `"))
+	table(RunRules)
 	return []byte(b.String())
 }
 
 // Explain returns the page of a rule, of the code or of the header; and all IDs if there is no such rule.
-func Explain(id string) (page string, ids []string) {
-	if text, err := pages.ReadFile("rules/" + id + ".md"); err == nil {
-		return id + ": " + string(text), nil
-	}
-	for _, r := range append([]annotation.Rule{{ID: luasrc.RuleSyntax, Checks: "Checks that the file is Lua 5.1."}}, annotation.Rules...) {
+func Explain(id string) (page string, all []string) {
+	for _, r := range slices.Concat(Rules, RunRules, headerRules()) {
 		if r.ID == id {
-			return fmt.Sprintf("%s: %s\n", r.ID, r.Checks), nil
+			return id + ": " + cmp.Or(r.page, r.Checks+"\n"), nil
 		}
-		ids = append(ids, r.ID)
+		all = append(all, r.ID)
 	}
-	for _, r := range slices.Concat(Rules, RunRules) {
-		ids = append(ids, r.ID)
+	return "", all
+}
+
+func ids(rules []Rule) (out []string) {
+	for _, r := range rules {
+		out = append(out, r.ID)
 	}
-	return "", ids
+	return out
 }

@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -16,321 +15,359 @@ type position struct{ line, col int }
 
 // A variable is one local, parameter or loop variable.
 type variable struct {
-	name     string
-	mark     string // its name in paths
-	pos      position
-	owner    *function
-	param    bool
-	used     int                       // reads
-	assigned int                       // writes after the declaration
-	shared   bool                      // another function than its own assigns it
-	init     ast.Expr                  // what the declaration gives it, if it is one expression for one name
-	all      cell                      // what any assignment gives it
-	later    cell                      // what assignments give it
-	chosen   map[*function][]*variable // of a local that holds functions: the parameters that are true where it gets each
-	from     []passed                  // of a parameter: what calls of this round pass
-	passed   []passed                  // and what those of the round before have passed
+	name   string
+	pos    position
+	owner  *function
+	param  bool
+	field  *spec.Field // of a public function's parameter: its line in the header
+	given  []given     // what its declaration and assignments give it
+	tested bool        // a condition names it
 }
 
-// top reports whether the variable is at the top of a file, and so lives as long as the library.
-func (v *variable) top() bool { return v.owner.parent == nil }
-
-// An upvalue is a local of an outer function, or a lib file, which has no variable.
-type upvalue struct {
-	name string
-	v    *variable
+// given is value n of an expression, nil where nothing is known of it.
+type given struct {
+	expr ast.Expr
+	n    int
 }
 
 // A function is one function expression, or the chunk of a file.
 type function struct {
-	file     *file
-	parent   *function // nil for the chunk
-	expr     *ast.FunctionExpr
-	name     string
-	params   []*variable
-	vars     []*variable
-	upvalues map[upvalue]bool
-	pos      position
-	active   int  // live locals at the walk's position
-	full     bool // they are too many, and a finding says so
-	varargs  []*cell
-	contract *spec.Function // of a public function
-	flow     flow           // what all rounds have found of it
+	file    *file
+	parent  *function // nil for the chunk
+	name    string
+	params  []*variable
+	returns []*ast.ReturnStmt
+}
+
+// A node is a statement or an expression, and the function in which it stands.
+type node struct {
+	is any
+	fn *function
 }
 
 // A file is one Lua file with its names resolved and its nodes placed.
 type file struct {
-	src          *luasrc.File
-	lib          string // the name of a lib file, or ""
-	uses         []string
-	chunk        *function
-	funcs        []*function
-	byExpr       map[*ast.FunctionExpr]*function
-	pos          map[any]position
-	refs         map[*ast.IdentExpr]*variable
-	decls        map[any][]*variable     // of a LocalAssignStmt, NumberForStmt or GenericForStmt
-	bodies       map[*variable]*function // of `local function`
-	members      map[string]*function    // of `function lib.name`, by lib.name, and by name for other files
-	globalWrites map[*ast.IdentExpr]bool // names on the left that are not local
-	pending      []pendingFinding
+	checker *checker
+	src     *luasrc.File
+	ignores []*ignore
+	lib     string // the name of a lib file, or ""
+	uses    []string
+	header  *spec.Function // of a function's file
+	main    *function      // the function of that header
+	nodes   []node         // in the order of the text
+	at      map[any]position
+	refs    map[*ast.IdentExpr]*variable
+	safe    map[*ast.IdentExpr]bool // a condition above has tested the local
+	bodies  map[*ast.FunctionExpr]*function
+	members map[string]*function // of `function lib.name`
 }
 
-// A pendingFinding is a finding of the walk that resolves names.
-type pendingFinding struct {
-	at     position
-	rule   string
-	format string
-	args   []any
-}
-
-func (f *file) at(node any) position {
-	if p, ok := f.pos[node]; ok {
-		return p
-	}
-	if h, ok := node.(ast.PositionHolder); ok {
-		line := min(max(h.Line(), 1), len(f.src.Lines))
-		return position{line, f.src.Indent(line)}
-	}
-	return position{1, 1}
-}
-
-// A resolver walks a file in text order, so tokens and nodes stay in step.
+// A resolver walks a file in the order of its text, so tokens and nodes stay in step: the tree has no columns. Between two leaves of the tree
+// are only brackets, separators and keywords, so the next token that matches a leaf is its position.
 type resolver struct {
 	*file
-	tokens scanner
+	next   int        // token
+	found  []position // of tokens
 	scopes []map[string]*variable
-	live   []int // locals of the function when each scope opened
 	fn     *function
-	count  int // of variables
+	tests  int // conditions around the walk's position
 }
 
-func resolve(src *luasrc.File, lib string, uses []string) *file {
+func (c *checker) resolve(src *luasrc.File, lib string, uses []string, header *spec.Function) *file {
 	f := &file{
-		src: src, lib: lib, uses: uses, byExpr: map[*ast.FunctionExpr]*function{}, pos: map[any]position{}, refs: map[*ast.IdentExpr]*variable{},
-		decls: map[any][]*variable{}, bodies: map[*variable]*function{}, members: map[string]*function{}, globalWrites: map[*ast.IdentExpr]bool{},
+		checker: c, src: src, ignores: ignoresOf(src), lib: lib, uses: uses, header: header, at: map[any]position{}, refs: map[*ast.IdentExpr]*variable{}, safe: map[*ast.IdentExpr]bool{},
+		bodies: map[*ast.FunctionExpr]*function{}, members: map[string]*function{},
 	}
-	f.chunk = &function{file: f, name: "the file", upvalues: map[upvalue]bool{}, pos: position{1, 1}}
-	r := &resolver{file: f, tokens: scanner{tokens: src.Tokens}, fn: f.chunk}
+	r := &resolver{file: f, fn: &function{file: f}}
 	r.block(src.Chunk, nil)
 	return f
 }
 
-func (r *resolver) declare(name string, param bool) *variable {
-	v := &variable{name: name, mark: fmt.Sprintf("<%s %d>", name, r.count), pos: r.tokens.ident(name), owner: r.fn, param: param}
-	r.count++
-	r.fn.vars = append(r.fn.vars, v)
-	return v
+// token moves on to the next token with one of some texts. If there is none, it stays.
+func (r *resolver) token(words ...string) position {
+	if i := slices.IndexFunc(r.src.Tokens[r.next:], func(t ast.Token) bool { return slices.Contains(words, t.Str) }); i >= 0 {
+		r.next += i + 1
+	}
+	at := r.src.Tokens[max(r.next-1, 0)].Pos
+	r.found = append(r.found, position{at.Line, at.Column})
+	return r.found[len(r.found)-1]
 }
 
-func (r *resolver) show(vars ...*variable) {
+func (r *resolver) note(n any, at position) {
+	r.at[n] = at
+	r.nodes = append(r.nodes, node{n, r.fn})
+}
+
+func (r *resolver) declare(names []string, param bool) []*variable {
+	vars := make([]*variable, len(names))
+	for i, name := range names {
+		vars[i] = &variable{name: name, pos: r.token(name), owner: r.fn, param: param}
+	}
+	return vars
+}
+
+func (r *resolver) show(vars []*variable) {
 	for _, v := range vars {
 		r.scopes[len(r.scopes)-1][v.name] = v
-		v.owner.active++
-		if limit := localLimit(v.owner); v.owner.active > limit && !v.owner.full {
-			v.owner.full = true
-			r.report(v.pos, RuleTooManyLocals, "local %s is live local number %d here, and a Lua function has at most %d: keep helpers in one table, or split", v.name, v.owner.active, limit)
-		}
 	}
-}
-
-// localLimit is Lua's limit, less the locals that the bundle adds to a function file's chunk.
-func localLimit(fn *function) int {
-	if fn.parent == nil && fn.file.lib == "" {
-		return 150
-	}
-	return 200
-}
-
-func (r *resolver) report(at position, rule, format string, args ...any) {
-	r.pending = append(r.pending, pendingFinding{at, rule, format, args})
-}
-
-func (r *resolver) open() {
-	r.scopes = append(r.scopes, map[string]*variable{})
-	r.live = append(r.live, r.fn.active)
-}
-
-func (r *resolver) close() {
-	last := len(r.scopes) - 1
-	r.fn.active = r.live[last]
-	r.scopes, r.live = r.scopes[:last], r.live[:last]
 }
 
 func (r *resolver) lookup(name string) *variable {
-	for i := len(r.scopes) - 1; i >= 0; i-- {
-		if v := r.scopes[i][name]; v != nil {
-			for fn := r.fn; fn != v.owner && fn != nil; fn = fn.parent {
-				r.upvalue(fn, name, v)
-			}
+	for _, scope := range slices.Backward(r.scopes) {
+		if v := scope[name]; v != nil {
 			return v
-		}
-	}
-	if slices.Contains(r.uses, name) {
-		for fn := r.fn; fn.parent != nil; fn = fn.parent {
-			r.upvalue(fn, name, nil)
 		}
 	}
 	return nil
 }
 
-func (r *resolver) block(stmts []ast.Stmt, vars []*variable) {
-	r.open()
-	r.show(vars...)
+// block walks statements in a scope of their own, which the condition of a repeat sees, too.
+func (r *resolver) block(stmts []ast.Stmt, until ast.Expr, vars ...*variable) {
+	r.scopes = append(r.scopes, map[string]*variable{})
+	r.show(vars)
 	for _, s := range stmts {
 		r.stmt(s)
 	}
-	r.close()
+	r.condition(until)
+	r.scopes = r.scopes[:len(r.scopes)-1]
+}
+
+// A condition is an expression that is tested.
+type condition struct{ ast.Expr }
+
+func (r *resolver) condition(e ast.Expr) {
+	if e != nil {
+		r.note(condition{e}, position{})
+		r.tests++
+		r.expr(e)
+		r.tests--
+	}
 }
 
 func (r *resolver) stmt(s ast.Stmt) {
-	if words := keywords[reflect.TypeOf(s)]; words != nil {
-		r.pos[s] = r.tokens.word(words...)
-	}
 	switch s := s.(type) {
 	case *ast.LocalAssignStmt:
 		r.local(s)
 	case *ast.AssignStmt:
-		r.exprs(s.Lhs)
-		r.exprs(s.Rhs)
-		r.pos[s] = r.at(s.Lhs[0])
-		r.assigned(s)
-	case *ast.FuncCallStmt:
-		r.expr(s.Expr)
-		r.pos[s] = r.at(s.Expr)
-	case *ast.DoBlockStmt:
-		r.block(s.Stmts, nil)
-	case *ast.WhileStmt:
-		r.expr(s.Condition)
-		r.block(s.Stmts, nil)
+		for _, lhs := range s.Lhs {
+			r.target(lhs)
+		}
+		r.note(s, r.at[s.Lhs[0]])
+		for i, rhs := range s.Rhs {
+			from := len(r.nodes)
+			r.expr(rhs)
+			if len(s.Rhs) > 1 && r.crosses(s.Lhs, i, r.nodes[from:]) {
+				r.report(r.at[s], "portable", "gopher-lua assigns several existing variables wrongly (a, b = b, a sets both to one value): write one assignment per line, or declare new locals")
+			}
+		}
+		for i, lhs := range s.Lhs {
+			r.assign(lhs, valueAt(s.Rhs, i))
+		}
 	case *ast.RepeatStmt:
-		r.open() // the condition sees the block's locals
-		for _, inner := range s.Stmts {
-			r.stmt(inner)
-		}
-		r.expr(s.Condition)
-		r.close()
-	case *ast.IfStmt:
-		r.expr(s.Condition)
-		r.block(s.Then, nil)
-		r.block(s.Else, nil)
+		r.block(s.Stmts, s.Condition)
 	case *ast.NumberForStmt:
-		v := r.declare(s.Name, false)
+		vars := r.declare([]string{s.Name}, false)
 		r.exprs([]ast.Expr{s.Init, s.Limit, s.Step})
-		r.decls[s] = []*variable{v}
-		r.turn(s.Stmts, v)
+		r.block(s.Stmts, nil, vars...)
 	case *ast.GenericForStmt:
-		for _, name := range s.Names {
-			r.decls[s] = append(r.decls[s], r.declare(name, false))
-		}
+		vars := r.declare(s.Names, false)
 		r.exprs(s.Exprs)
-		r.turn(s.Stmts, r.decls[s]...)
+		r.block(s.Stmts, nil, vars...)
 	case *ast.FuncDefStmt:
-		if s.Name.Func != nil {
-			r.expr(s.Name.Func)
-		} else {
+		at := r.token("function")
+		if s.Name.Func == nil {
 			r.expr(s.Name.Receiver)
-			r.tokens.ident(s.Name.Method)
+			r.token(s.Name.Method)
+			r.function(s.Func, s.Name.Method, at, &variable{name: "self", pos: at, owner: r.fn, param: true})
+			return
 		}
-		r.function(s.Func, pathName(s), r.pos[s], s.Name.Func == nil)
-		switch name := s.Name.Func.(type) {
-		case *ast.IdentExpr:
-			r.globalWrites[name] = r.refs[name] == nil
-			if v := r.refs[name]; v != nil {
-				v.used--
-				v.assigned++
-				r.bodies[v] = r.byExpr[s.Func]
-			}
-		case *ast.AttrGetExpr:
-			if key, ok := name.Key.(*ast.StringExpr); ok {
-				if r.members[exprText(name)] = r.byExpr[s.Func]; r.members[key.Value] == nil {
-					r.members[key.Value] = r.byExpr[s.Func]
-				}
-			}
+		r.target(s.Name.Func)
+		body := r.function(s.Func, exprText(s.Name.Func), at)
+		r.assign(s.Name.Func, given{s.Func, 0})
+		if attr, ok := s.Name.Func.(*ast.AttrGetExpr); ok {
+			r.members[exprText(attr)] = body
 		}
 	case *ast.ReturnStmt:
+		r.note(s, r.token("return"))
+		r.fn.returns = append(r.fn.returns, s)
 		r.exprs(s.Exprs)
+	case *ast.GotoStmt, *ast.LabelStmt:
+		r.note(s, r.token("goto", "::"))
+	default:
+		r.parts(reflect.ValueOf(s).Elem())
 	}
 }
 
-// keywords begin statements.
-var keywords = map[reflect.Type][]string{
-	reflect.TypeFor[*ast.LocalAssignStmt](): {"local"}, reflect.TypeFor[*ast.DoBlockStmt](): {"do"}, reflect.TypeFor[*ast.WhileStmt](): {"while"},
-	reflect.TypeFor[*ast.RepeatStmt](): {"repeat"}, reflect.TypeFor[*ast.IfStmt](): {"if", "elseif"}, reflect.TypeFor[*ast.NumberForStmt](): {"for"},
-	reflect.TypeFor[*ast.GenericForStmt](): {"for"}, reflect.TypeFor[*ast.FuncDefStmt](): {"function"}, reflect.TypeFor[*ast.ReturnStmt](): {"return"},
-	reflect.TypeFor[*ast.BreakStmt](): {"break"}, reflect.TypeFor[*ast.GotoStmt](): {"goto"}, reflect.TypeFor[*ast.LabelStmt](): {"::"},
+// crosses reports whether the nodes of value i read another target than its own, or may: one that is no local.
+func (r *resolver) crosses(targets []ast.Expr, i int, nodes []node) bool {
+	for j, target := range targets {
+		id, ok := target.(*ast.IdentExpr)
+		if !ok || j != i && slices.ContainsFunc(nodes, func(n node) bool {
+			read, ok := n.is.(*ast.IdentExpr)
+			return ok && r.refs[read] == r.refs[id]
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// target walks what is assigned to.
+func (r *resolver) target(e ast.Expr) {
+	id, ok := e.(*ast.IdentExpr)
+	if !ok {
+		r.expr(e)
+		return
+	}
+	r.at[id], r.refs[id] = r.token(id.Value), r.lookup(id.Value)
+	if r.refs[id] == nil {
+		r.report(r.at[id], "global-write", "%s is a global, and a library cannot set one: write `local` before it", id.Value)
+	}
+}
+
+// assign notes what a statement gives to a local.
+func (r *resolver) assign(lhs ast.Expr, g given) {
+	if id, ok := lhs.(*ast.IdentExpr); ok && r.refs[id] != nil {
+		r.refs[id].given = append(r.refs[id].given, g)
+	}
+}
+
+// valueAt is value i of a list of expressions.
+func valueAt(list []ast.Expr, i int) given {
+	last := len(list) - 1
+	switch {
+	case i < last || i == last && !isOpen(list[last]):
+		return given{list[i], 0}
+	case last >= 0 && isOpen(list[last]):
+		return given{list[last], i - last}
+	}
+	return given{&ast.NilExpr{}, 0}
+}
+
+// isOpen reports whether an expression gives any number of values.
+func isOpen(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	_, dots := e.(*ast.Comma3Expr)
+	return dots || ok && !call.AdjustRet
 }
 
 func (r *resolver) local(s *ast.LocalAssignStmt) {
-	if len(s.Names) == 1 && len(s.Exprs) == 1 {
-		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok && r.tokens.follows("function") { // local function f can call f
-			v := r.declare(s.Names[0], false)
-			r.decls[s] = []*variable{v}
-			r.show(v)
-			r.function(fn, v.name, r.pos[s], false)
-			r.bodies[v] = r.byExpr[fn]
-			return
+	r.note(s, r.token("local"))
+	tokens := r.src.Tokens[r.next:]
+	if len(tokens) > 0 && tokens[0].Str == "function" { // local function f can call f
+		r.token("function")
+		vars, fn := r.declare(s.Names, false), s.Exprs[0].(*ast.FunctionExpr)
+		vars[0].given = []given{{fn, 0}}
+		r.show(vars)
+		body := r.function(fn, s.Names[0], r.at[s])
+		if r.header != nil && r.fn.parent == nil && body.name == r.header.Name {
+			r.main = body
+			for i, p := range body.params[:min(len(body.params), len(r.header.Params))] {
+				p.field = &r.header.Params[i]
+			}
 		}
-	}
-	for _, name := range s.Names {
-		r.decls[s] = append(r.decls[s], r.declare(name, false))
-	}
-	r.exprs(s.Exprs)
-	for i, e := range s.Exprs {
-		if fn, ok := e.(*ast.FunctionExpr); ok && i < len(s.Names) {
-			r.byExpr[fn].name = s.Names[i]
-			r.bodies[r.decls[s][i]] = r.byExpr[fn]
-		}
-		if i < len(s.Names) {
-			r.decls[s][i].init = e
-		}
-	}
-	r.show(r.decls[s]...)
-}
-
-// assigned counts writes, which are not reads of the name.
-func (r *resolver) assigned(s *ast.AssignStmt) {
-	for _, lhs := range s.Lhs {
-		id, ok := lhs.(*ast.IdentExpr)
-		if !ok {
-			continue
-		}
-		r.globalWrites[id] = r.refs[id] == nil
-		if v := r.refs[id]; v != nil {
-			v.used--
-			v.assigned++
-			v.shared = v.shared || v.owner != r.fn
-		}
-	}
-}
-
-func pathName(s *ast.FuncDefStmt) string {
-	if s.Name.Func == nil {
-		return s.Name.Method
-	}
-	return exprText(s.Name.Func)
-}
-
-// Limits of Lua's compiler, which gopher-lua does not have.
-const (
-	upvalueLimit = 60
-	hiddenLocals = 3 // of a for
-)
-
-// upvalue counts an upvalue of a function, nil for a lib file.
-func (r *resolver) upvalue(fn *function, name string, v *variable) {
-	at := upvalue{name, v}
-	if fn.upvalues[at] {
 		return
 	}
-	fn.upvalues[at] = true
-	if len(fn.upvalues) == upvalueLimit+1 {
-		r.report(fn.pos, RuleTooManyLocals, "%s uses more than %d upvalues with its lib files, which Redis's Lua refuses: put them into one table", fn.name, upvalueLimit)
+	vars := r.declare(s.Names, false)
+	r.exprs(s.Exprs)
+	for i, v := range vars {
+		if len(s.Exprs) > 0 {
+			v.given = []given{valueAt(s.Exprs, i)}
+		}
+	}
+	r.show(vars)
+}
+
+func (r *resolver) exprs(list []ast.Expr) { r.parts(reflect.ValueOf(list)) }
+
+func (r *resolver) expr(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.Comma3Expr:
+		r.at[e] = r.token("true", "false", "nil", "...")
+	case *ast.NumberExpr:
+		r.at[e] = r.token(e.Value)
+	case *ast.StringExpr: // also of .name and name =
+		r.at[e] = r.token(e.Value)
+	case *ast.IdentExpr:
+		r.note(e, r.token(e.Value))
+		if v := r.lookup(e.Value); v != nil {
+			r.refs[e], r.safe[e] = v, v.tested
+			v.tested = v.tested || r.tests > 0
+		}
+	case *ast.FunctionExpr:
+		r.function(e, "a function", r.token("function"))
+	case *ast.TableExpr:
+		r.note(e, r.token("{"))
+		r.parts(reflect.ValueOf(e.Fields))
+	default:
+		logical, _ := e.(*ast.LogicalOpExpr)
+		_, compares := e.(*ast.RelationalOpExpr)
+		if compares || logical != nil && logical.Operator == "and" { // its right side runs where the left is true
+			r.tests++
+			defer func() { r.tests-- }()
+		}
+		from := len(r.found)
+		r.parts(reflect.ValueOf(e).Elem())
+		r.note(e, r.found[from])
 	}
 }
 
-// turn walks the body of a for, which has locals without a name.
-func (r *resolver) turn(stmts []ast.Stmt, vars ...*variable) {
-	r.fn.active += hiddenLocals
-	r.block(stmts, vars)
-	r.fn.active -= hiddenLocals
+// parts walks the parts of a node, which most have in the order of the text.
+func (r *resolver) parts(v reflect.Value) {
+	switch is := v.Interface().(type) {
+	case ast.Expr:
+		r.expr(is)
+		return
+	case []ast.Stmt:
+		r.block(is, nil)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		r.parts(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			r.parts(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Name == "Condition" {
+				r.condition(v.Field(i).Interface().(ast.Expr))
+			} else if f.IsExported() {
+				r.parts(v.Field(i))
+			}
+		}
+	}
+}
+
+// function walks a function; the tokens follow its name, if it has one.
+func (r *resolver) function(e *ast.FunctionExpr, name string, at position, self ...*variable) *function {
+	outer, tests := r.fn, r.tests
+	fn := &function{file: r.file, parent: outer, name: name}
+	r.at[e], r.bodies[e] = at, fn
+	r.fn, r.tests = fn, 0
+	fn.params = append(self, r.declare(e.ParList.Names, true)...)
+	r.block(e.Stmts, nil, fn.params...)
+	r.fn, r.tests = outer, tests
+	return fn
+}
+
+// exprText is a short expression in a message.
+func exprText(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		return e.Value
+	case *ast.NilExpr:
+		return "nil"
+	case *ast.AttrGetExpr:
+		if key, ok := e.Key.(*ast.StringExpr); ok {
+			return exprText(e.Object) + "." + key.Value
+		}
+		return exprText(e.Object) + "[" + exprText(e.Key) + "]"
+	case *ast.FuncCallExpr:
+		if e.Func != nil {
+			return exprText(e.Func) + "(...)"
+		}
+	}
+	return "this"
 }

@@ -4,31 +4,30 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 var hashCommands = []Command{
-	{Name: "hset", Arity: -4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hset},
-	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hset},
-	{Name: "hsetnx", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hsetnx},
-	{Name: "hget", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Run: hget},
-	{Name: "hmget", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: hmget},
-	{Name: "hdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hdel},
-	{Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hexists},
-	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: length},
-	{Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hstrlen},
-	{Name: "hgetall", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: maps(), Run: func(c *Call) reply.Value { return c.hashAll(true, true) }},
-	{Name: "hkeys", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: none, Run: func(c *Call) reply.Value { return c.hashAll(true, false) }},
-	{Name: "hvals", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: none, Run: func(c *Call) reply.Value { return c.hashAll(false, true) }},
-	{Name: "hincrby", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hincrby},
-	{Name: "hincrbyfloat", Arity: 4, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: hincrbyfloat},
-	{Name: "hrandfield", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: hrandfield},
+	{Name: "hset", Arity: -4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: hset},
+	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: hset},
+	{Name: "hsetnx", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: hsetnx},
+	{Name: "hget", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Run: hget},
+	{Name: "hmget", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: hmget},
+	{Name: "hdel", Arity: -3, Flags: Write, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hdel},
+	{Name: "hexists", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hexists},
+	{Name: "hlen", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: length},
+	{Name: "hstrlen", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: zero, Run: hstrlen},
+	{Name: "hgetall", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: dictionary(), Run: func(c *Call) resp.Value { return c.hashAll(true, true) }},
+	{Name: "hkeys", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: none, Run: func(c *Call) resp.Value { return c.hashAll(true, false) }},
+	{Name: "hvals", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Hash, Missing: none, Run: func(c *Call) resp.Value { return c.hashAll(false, true) }},
+	{Name: "hincrby", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: hincrby},
+	{Name: "hincrbyfloat", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: hincrbyfloat},
 	{Name: "hscan", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: hscan},
 }
 
 // hset is HSET and HMSET, which differ in their reply.
-func hset(c *Call) reply.Value {
+func hset(c *Call) resp.Value {
 	if len(c.Args)%2 != 0 {
 		return c.arity()
 	}
@@ -49,7 +48,7 @@ func hset(c *Call) reply.Value {
 	return number(created)
 }
 
-func hsetnx(c *Call) reply.Value {
+func hsetnx(c *Call) resp.Value {
 	e, fits := c.obtain(c.Args[1], store.Hash)
 	if !fits {
 		return errWrongType
@@ -62,29 +61,29 @@ func hsetnx(c *Call) reply.Value {
 	return one
 }
 
-func hget(c *Call) reply.Value {
+func hget(c *Call) resp.Value {
 	if value, there := c.Entry.Hash.Get(c.Args[2]); there {
 		return bulk(value)
 	}
 	return null
 }
 
-func hexists(c *Call) reply.Value {
+func hexists(c *Call) resp.Value {
 	_, there := c.Entry.Hash.Get(c.Args[2])
 	return truth(there)
 }
 
-func hstrlen(c *Call) reply.Value {
+func hstrlen(c *Call) resp.Value {
 	value, _ := c.Entry.Hash.Get(c.Args[2])
 	return number(len(value))
 }
 
-func hmget(c *Call) reply.Value {
+func hmget(c *Call) resp.Value {
 	e, fits := c.find(c.Args[1], store.Hash)
 	if !fits {
 		return errWrongType
 	}
-	values := make([]reply.Value, len(c.Args)-2)
+	values := make([]resp.Value, len(c.Args)-2)
 	for i, field := range c.Args[2:] {
 		values[i] = null
 		if e != nil {
@@ -96,12 +95,12 @@ func hmget(c *Call) reply.Value {
 	return array(values)
 }
 
-func hdel(c *Call) reply.Value {
+func hdel(c *Call) resp.Value {
 	return c.remove(c.Entry.Hash.Delete)
 }
 
-func (c *Call) hashAll(fields, values bool) reply.Value {
-	all := make([]reply.Value, 0, 2*c.Entry.Hash.Len())
+func (c *Call) hashAll(fields, values bool) resp.Value {
+	all := make([]resp.Value, 0, 2*c.Entry.Hash.Len())
 	c.Entry.Hash.Each(func(field, value string) {
 		if fields {
 			all = append(all, bulk(field))
@@ -111,7 +110,7 @@ func (c *Call) hashAll(fields, values bool) reply.Value {
 		}
 	})
 	if fields && values {
-		return maps(all...)
+		return dictionary(all...)
 	}
 	return array(all)
 }
@@ -125,7 +124,7 @@ func (c *Call) field() (value string, there, fits bool) {
 	return value, there, fits
 }
 
-func hincrby(c *Call) reply.Value {
+func hincrby(c *Call) resp.Value {
 	by, valid := parseInt(c.Args[3])
 	if !valid {
 		return errNotInt
@@ -154,7 +153,7 @@ func (c *Call) setField(value string) {
 	c.DB.Changed(c.Args[1], e)
 }
 
-func hincrbyfloat(c *Call) reply.Value {
+func hincrbyfloat(c *Call) resp.Value {
 	by, valid := extended(c.Args[3])
 	if !valid {
 		return errNotFloat
@@ -181,18 +180,7 @@ func hincrbyfloat(c *Call) reply.Value {
 	return bulk(sum)
 }
 
-func hrandfield(c *Call) reply.Value {
-	return c.sample(store.Hash, "withvalues", func(e *store.Entry) source {
-		pair := func(field, value string) (string, reply.Value) { return field, bulk(value) }
-		return source{
-			size: e.Hash.Len(),
-			any:  func() (string, reply.Value) { return pair(e.Hash.Random()) },
-			at:   func(i int) (string, reply.Value) { return pair(e.Hash.At(i)) },
-		}
-	})
-}
-
-func hscan(c *Call) reply.Value {
+func hscan(c *Call) resp.Value {
 	return c.scanElements(store.Hash, func(e *store.Entry, o scanOptions, add func(string, ...string)) uint64 {
 		return e.Hash.Scan(o.cursor, o.count, func(field, value string) { add(field, value) })
 	})

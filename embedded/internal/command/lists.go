@@ -3,18 +3,18 @@ package command
 import (
 	"math"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 var listCommands = []Command{
-	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
-	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
-	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
-	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: push},
-	{Name: "lpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
-	{Name: "rpop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: pop},
-	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.List, Missing: zero, Run: length},
+	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: push},
+	{Name: "lpop", Arity: -2, Flags: Write, First: 1, Last: 1, Step: 1, Run: pop},
+	{Name: "rpop", Arity: -2, Flags: Write, First: 1, Last: 1, Step: 1, Run: pop},
+	{Name: "llen", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.List, Missing: zero, Run: length},
 	{Name: "lindex", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.List, Run: lindex},
 	{Name: "lrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: lrange},
 	{Name: "ltrim", Arity: 4, Flags: Write, First: 1, Last: 1, Step: 1, Run: ltrim},
@@ -29,7 +29,7 @@ var listCommands = []Command{
 // atHead tells the side of LPUSH, LPOP and their like.
 func (c *Call) atHead() bool { return c.Args[0][0]|0x20 == 'l' }
 
-func push(c *Call) reply.Value {
+func push(c *Call) resp.Value {
 	key, head := c.Args[1], c.atHead()
 	e, fits := c.find(key, store.List)
 	switch {
@@ -71,7 +71,7 @@ func (c *Call) popCount() (count int64, given, valid bool) {
 	return count, true, valid && count >= 0
 }
 
-func pop(c *Call) reply.Value {
+func pop(c *Call) resp.Value {
 	if len(c.Args) > 3 {
 		return c.arity()
 	}
@@ -93,7 +93,7 @@ func pop(c *Call) reply.Value {
 		c.DB.Written(key, e)
 		return bulk(value)
 	}
-	values := make([]reply.Value, min(count, int64(e.List.Len())))
+	values := make([]resp.Value, min(count, int64(e.List.Len())))
 	for i := range values {
 		values[i] = bulk(take(e.List, head))
 	}
@@ -115,7 +115,7 @@ func (c *Call) index(q *store.Deque) (i int, valid bool) {
 	return int(n), valid
 }
 
-func lindex(c *Call) reply.Value {
+func lindex(c *Call) resp.Value {
 	q := c.Entry.List
 	i, valid := c.index(q)
 	switch {
@@ -150,37 +150,31 @@ func (c *Call) rangeArgs() (start, stop int64, valid bool) {
 	return start, stop, first && second
 }
 
-func lrange(c *Call) reply.Value {
+func lrange(c *Call) resp.Value {
 	start, stop, valid := c.rangeArgs()
 	if !valid {
 		return errNotInt
 	}
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return none
+	e, otherwise := c.at(store.List, none)
+	if e == nil {
+		return otherwise
 	}
 	from, to := bounds(start, stop, e.List.Len())
-	values := make([]reply.Value, to-from)
+	values := make([]resp.Value, to-from)
 	for i := range values {
 		values[i] = bulk(e.List.At(from + i))
 	}
 	return array(values)
 }
 
-func ltrim(c *Call) reply.Value {
+func ltrim(c *Call) resp.Value {
 	start, stop, valid := c.rangeArgs()
 	if !valid {
 		return errNotInt
 	}
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return okay
+	e, otherwise := c.at(store.List, okay)
+	if e == nil {
+		return otherwise
 	}
 	from, to := bounds(start, stop, e.List.Len())
 	if from == to {
@@ -197,7 +191,7 @@ func ltrim(c *Call) reply.Value {
 	return okay
 }
 
-func lset(c *Call) reply.Value {
+func lset(c *Call) resp.Value {
 	q := c.Entry.List
 	i, valid := c.index(q)
 	switch {
@@ -211,7 +205,7 @@ func lset(c *Call) reply.Value {
 	return okay
 }
 
-func lrem(c *Call) reply.Value {
+func lrem(c *Call) resp.Value {
 	count, valid := parseInt(c.Args[2])
 	switch {
 	case !valid:
@@ -219,12 +213,9 @@ func lrem(c *Call) reply.Value {
 	case count == math.MinInt64:
 		return errUnnegatable
 	}
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
+	e, otherwise := c.at(store.List, zero)
+	if e == nil {
+		return otherwise
 	}
 	limit, fromTail := count, false
 	if count < 0 {
@@ -237,17 +228,14 @@ func lrem(c *Call) reply.Value {
 	return number(n)
 }
 
-func linsert(c *Call) reply.Value {
+func linsert(c *Call) resp.Value {
 	behind := is(c.Args[2], "after")
 	if !behind && !is(c.Args[2], "before") {
 		return errSyntax
 	}
-	e, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
+	e, otherwise := c.at(store.List, zero)
+	if e == nil {
+		return otherwise
 	}
 	for i := range e.List.Len() {
 		if e.List.At(i) != c.Args[3] {
@@ -263,9 +251,9 @@ func linsert(c *Call) reply.Value {
 	return integer(-1)
 }
 
-func rpoplpush(c *Call) reply.Value { return c.move(false, true) }
+func rpoplpush(c *Call) resp.Value { return c.move(false, true) }
 
-func lmove(c *Call) reply.Value {
+func lmove(c *Call) resp.Value {
 	fromHead, toHead, valid := ends(c.Args[3:])
 	if !valid {
 		return errSyntax
@@ -285,13 +273,10 @@ func ends(words []string) (fromHead, toHead, valid bool) {
 	return heads[0], heads[1], true
 }
 
-func (c *Call) move(fromHead, toHead bool) reply.Value {
-	from, fits := c.find(c.Args[1], store.List)
-	switch {
-	case !fits:
-		return errWrongType
-	case from == nil:
-		return null
+func (c *Call) move(fromHead, toHead bool) resp.Value {
+	from, otherwise := c.at(store.List, null)
+	if from == nil {
+		return otherwise
 	}
 	to, fits := c.obtain(c.Args[2], store.List)
 	if !fits {
@@ -310,7 +295,7 @@ type lposOptions struct {
 	many                bool
 }
 
-func parseLpos(words []string) (o lposOptions, problem reply.Value) {
+func parseLpos(words []string) (o lposOptions, problem resp.Value) {
 	o = lposOptions{rank: 1, count: 1}
 	for i := 0; i < len(words); i += 2 {
 		if i+1 == len(words) {
@@ -346,16 +331,16 @@ func parseLpos(words []string) (o lposOptions, problem reply.Value) {
 	return o, okay
 }
 
-func lpos(c *Call) reply.Value {
+func lpos(c *Call) resp.Value {
 	o, problem := parseLpos(c.Args[3:])
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		return problem
 	}
 	e, fits := c.find(c.Args[1], store.List)
 	if !fits {
 		return errWrongType
 	}
-	found := []reply.Value{}
+	found := []resp.Value{}
 	if e != nil {
 		found = o.search(e.List, c.Args[2])
 	}
@@ -368,8 +353,8 @@ func lpos(c *Call) reply.Value {
 	return found[0]
 }
 
-func (o lposOptions) search(q *store.Deque, value string) []reply.Value {
-	found := []reply.Value{}
+func (o lposOptions) search(q *store.Deque, value string) []resp.Value {
+	found := []resp.Value{}
 	skip := o.rank - 1
 	if o.rank < 0 {
 		skip = -o.rank - 1

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // parseInt reads a canonical decimal integer: no plus sign, no leading zeros or blanks.
@@ -69,7 +69,7 @@ func formatFloat(f float64) string {
 	case f == 0 && math.Signbit(f):
 		return "-0"
 	}
-	return reply.FormatFloat(f)
+	return resp.FormatFloat(f)
 }
 
 // extended is a number of 64 bits of mantissa, as the long double that INCRBYFLOAT and HINCRBYFLOAT compute with.

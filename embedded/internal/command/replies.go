@@ -3,17 +3,17 @@ package command
 import (
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 var (
-	okay     = reply.OK
-	queued   = reply.Simple("QUEUED")
-	null     = reply.Null
-	nilArray = reply.NullArray
-	zero     = reply.Integer(0)
-	one      = reply.Integer(1)
-	none     = reply.List()
+	okay     = resp.OK
+	queued   = resp.Simple("QUEUED")
+	null     = resp.Null
+	nilArray = resp.NullArray
+	zero     = resp.Integer(0)
+	one      = resp.Integer(1)
+	none     = resp.List()
 
 	errWrongType   = failure("WRONGTYPE Operation against a key holding the wrong kind of value")
 	errSyntax      = failure("ERR syntax error")
@@ -27,49 +27,49 @@ var (
 	errLex         = failure("ERR min or max not valid string range item")
 )
 
-func failure(text string) reply.Value { return reply.Err(text) }
+func failure(text string) resp.Value { return resp.Err(text) }
 
-func bulk(s string) reply.Value { return reply.Text(s) }
+func bulk(s string) resp.Value { return resp.Text(s) }
 
-func status(s string) reply.Value { return reply.Simple(s) }
+func status(s string) resp.Value { return resp.Simple(s) }
 
-func integer(n int64) reply.Value { return reply.Integer(n) }
+func integer(n int64) resp.Value { return resp.Integer(n) }
 
-func number(n int) reply.Value { return integer(int64(n)) }
+func number(n int) resp.Value { return integer(int64(n)) }
 
-func double(f float64) reply.Value { return reply.Value{Kind: reply.Double, Str: formatFloat(f)} }
+func double(f float64) resp.Value { return resp.Value{Kind: resp.Double, Str: formatFloat(f)} }
 
-func maps(values ...reply.Value) reply.Value { return reply.Of(reply.Map, values...) }
+func dictionary(values ...resp.Value) resp.Value { return resp.Of(resp.Map, values...) }
 
-func unordered(values []reply.Value) reply.Value { return reply.Of(reply.Set, values...) }
+func unordered(values []resp.Value) resp.Value { return resp.Of(resp.Set, values...) }
 
 // elements are names, or with paired set names and values in turn, which RESP3 has two and two.
-func elements(values []reply.Value, paired bool) reply.Value {
+func elements(values []resp.Value, paired bool) resp.Value {
 	if paired {
-		return reply.Of(reply.Pairs, values...)
+		return resp.Of(resp.Pairs, values...)
 	}
 	return array(values)
 }
 
 // document is a text for people, which RESP3 marks as such.
-func document(s string) reply.Value { return reply.Value{Kind: reply.Verbatim, Str: "txt:" + s} }
+func document(s string) resp.Value { return resp.Value{Kind: resp.Verbatim, Str: "txt:" + s} }
 
-func array(values []reply.Value) reply.Value {
-	return reply.Value{Kind: reply.Array, Array: values}
+func array(values []resp.Value) resp.Value {
+	return resp.Value{Kind: resp.Array, Array: values}
 }
 
-func truth(b bool) reply.Value {
+func truth(b bool) resp.Value {
 	if b {
 		return one
 	}
 	return zero
 }
 
-func wrongArity(name string) reply.Value {
+func wrongArity(name string) resp.Value {
 	return failure("ERR wrong number of arguments for '" + name + "' command")
 }
 
-func badExpire(name string) reply.Value {
+func badExpire(name string) resp.Value {
 	return failure("ERR invalid expire time in '" + lower(name) + "' command")
 }
 
@@ -78,7 +78,7 @@ func absent(name []string) string {
 	return " (the embedded engine has no '" + clip(strings.Join(name, " ")) + "', see docs/embedded.md)"
 }
 
-func unknown(args []string) reply.Value {
+func unknown(args []string) resp.Value {
 	var b strings.Builder
 	b.WriteString("ERR unknown command '" + clip(args[0]) + "'" + absent(args[:1]) + ", with args beginning with: ")
 	start := b.Len()

@@ -1,30 +1,33 @@
 package command
 
 import (
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"math"
+	"math/rand/v2"
+
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 var setCommands = []Command{
-	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: sadd},
-	{Name: "srem", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: srem},
-	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: length},
-	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: sismember},
-	{Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: smismember},
+	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: sadd},
+	{Name: "srem", Arity: -3, Flags: Write, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: srem},
+	{Name: "scard", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: length},
+	{Name: "sismember", Arity: 3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: zero, Run: sismember},
+	{Name: "smismember", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: smismember},
 	{Name: "smembers", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.Set, Missing: unordered(nil), Run: smembers},
-	{Name: "smove", Arity: 4, Flags: Write | Fast, First: 1, Last: 2, Step: 1, Run: smove},
-	{Name: "spop", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: spop},
+	{Name: "smove", Arity: 4, Flags: Write, First: 1, Last: 2, Step: 1, Run: smove},
+	{Name: "spop", Arity: -2, Flags: Write, First: 1, Last: 1, Step: 1, Run: spop},
 	{Name: "srandmember", Arity: -2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: srandmember},
 	{Name: "sscan", Arity: -3, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: sscan},
 	{Name: "sinter", Arity: -2, Flags: ReadOnly, First: 1, Last: -1, Step: 1, Run: sinter},
 	{Name: "sunion", Arity: -2, Flags: ReadOnly, First: 1, Last: -1, Step: 1, Run: sunion},
 	{Name: "sdiff", Arity: -2, Flags: ReadOnly, First: 1, Last: -1, Step: 1, Run: sdiff},
-	{Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 1, Run: func(c *Call) reply.Value { return c.storeSet(intersect) }},
-	{Name: "sunionstore", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 1, Run: func(c *Call) reply.Value { return c.storeSet(unite) }},
-	{Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 1, Run: func(c *Call) reply.Value { return c.storeSet(subtract) }},
+	{Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 1, Run: func(c *Call) resp.Value { return c.storeSet(intersect) }},
+	{Name: "sunionstore", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 1, Run: func(c *Call) resp.Value { return c.storeSet(unite) }},
+	{Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 1, Run: func(c *Call) resp.Value { return c.storeSet(subtract) }},
 }
 
-func sadd(c *Call) reply.Value {
+func sadd(c *Call) resp.Value {
 	e, fits := c.obtain(c.Args[1], store.Set)
 	if !fits {
 		return errWrongType
@@ -41,31 +44,31 @@ func sadd(c *Call) reply.Value {
 	return number(n)
 }
 
-func srem(c *Call) reply.Value { return c.remove(c.Entry.Set.Delete) }
+func srem(c *Call) resp.Value { return c.remove(c.Entry.Set.Delete) }
 
-func sismember(c *Call) reply.Value { return truth(c.Entry.Set.Has(c.Args[2])) }
+func sismember(c *Call) resp.Value { return truth(c.Entry.Set.Has(c.Args[2])) }
 
-func smismember(c *Call) reply.Value {
+func smismember(c *Call) resp.Value {
 	e, fits := c.find(c.Args[1], store.Set)
 	if !fits {
 		return errWrongType
 	}
-	values := make([]reply.Value, len(c.Args)-2)
+	values := make([]resp.Value, len(c.Args)-2)
 	for i, member := range c.Args[2:] {
 		values[i] = truth(e != nil && e.Set.Has(member))
 	}
 	return array(values)
 }
 
-func smembers(c *Call) reply.Value { return members(c.Entry.Set) }
+func smembers(c *Call) resp.Value { return members(c.Entry.Set) }
 
-func members(m *store.Members) reply.Value {
-	values := make([]reply.Value, 0, m.Len())
+func members(m *store.Members) resp.Value {
+	values := make([]resp.Value, 0, m.Len())
 	m.Each(func(member string) { values = append(values, bulk(member)) })
 	return unordered(values)
 }
 
-func smove(c *Call) reply.Value {
+func smove(c *Call) resp.Value {
 	from, fits := c.find(c.Args[1], store.Set)
 	to, alike := c.find(c.Args[2], store.Set)
 	switch {
@@ -88,7 +91,7 @@ func smove(c *Call) reply.Value {
 	return one
 }
 
-func spop(c *Call) reply.Value {
+func spop(c *Call) resp.Value {
 	if len(c.Args) > 3 {
 		return errSyntax
 	}
@@ -105,9 +108,9 @@ func spop(c *Call) reply.Value {
 	case e == nil:
 		return null
 	}
-	values := make([]reply.Value, min(count, int64(e.Set.Len())))
+	values := make([]resp.Value, min(count, int64(e.Set.Len())))
 	for i := range values {
-		member := e.Set.Random()
+		member := e.Set.At(rand.IntN(e.Set.Len()))
 		e.Set.Delete(member)
 		values[i] = bulk(member)
 	}
@@ -120,17 +123,63 @@ func spop(c *Call) reply.Value {
 	return unordered(values)
 }
 
-func srandmember(c *Call) reply.Value {
-	return c.sample(store.Set, "", func(e *store.Entry) source {
-		return source{
-			size: e.Set.Len(),
-			any:  func() (string, reply.Value) { return e.Set.Random(), null },
-			at:   func(i int) (string, reply.Value) { return e.Set.At(i), null },
+// A negative count asks for a reply of any size. Redis begins to send it and ends the connection above client-output-buffer-limit; here
+// it is an error above maxSample, in which each element counts for its bytes and sampleOverhead.
+const (
+	maxSample      = 256 << 20
+	sampleOverhead = 64
+)
+
+// srandmember answers one member, up to count different ones, or with a negative count that many with repeats.
+func srandmember(c *Call) resp.Value {
+	count, many, valid := int64(1), len(c.Args) > 2, true
+	if many {
+		count, valid = parseInt(c.Args[2])
+	}
+	switch {
+	case !valid:
+		return errNotInt
+	case len(c.Args) > 3:
+		return errSyntax
+	case count == math.MinInt64:
+		return errUnnegatable
+	}
+	e, fits := c.find(c.Args[1], store.Set)
+	switch {
+	case !fits:
+		return errWrongType
+	case e == nil && !many:
+		return null
+	case e == nil:
+		return none
+	}
+	size := e.Set.Len()
+	if !many {
+		return bulk(e.Set.At(rand.IntN(size)))
+	}
+	var found []resp.Value
+	if count >= int64(size) {
+		return array(members(e.Set).Array)
+	}
+	if count >= 0 {
+		for _, i := range rand.Perm(size)[:count] {
+			found = append(found, bulk(e.Set.At(i)))
 		}
-	})
+		return array(found)
+	}
+	left := int64(maxSample)
+	for ; count < 0 && left/sampleOverhead >= -count; count++ {
+		member := e.Set.At(rand.IntN(size))
+		left -= int64(len(member)) + sampleOverhead
+		found = append(found, bulk(member))
+	}
+	if count < 0 || left < 0 {
+		return failure("ERR value is out of range, the reply would exceed 256 MiB")
+	}
+	return array(found)
 }
 
-func sscan(c *Call) reply.Value {
+func sscan(c *Call) resp.Value {
 	return c.scanElements(store.Set, func(e *store.Entry, o scanOptions, add func(string, ...string)) uint64 {
 		return e.Set.Scan(o.cursor, o.count, func(member string) { add(member) })
 	})
@@ -182,7 +231,7 @@ func keep(sets []*store.Members, passes func(s *store.Members, member string) bo
 	return kept
 }
 
-func (c *Call) combine(how func([]*store.Members) *store.Members) reply.Value {
+func (c *Call) combine(how func([]*store.Members) *store.Members) resp.Value {
 	found, fits := c.sets(c.Args[1:])
 	if !fits {
 		return errWrongType
@@ -190,11 +239,11 @@ func (c *Call) combine(how func([]*store.Members) *store.Members) reply.Value {
 	return members(how(found))
 }
 
-func sinter(c *Call) reply.Value { return c.combine(intersect) }
-func sunion(c *Call) reply.Value { return c.combine(unite) }
-func sdiff(c *Call) reply.Value  { return c.combine(subtract) }
+func sinter(c *Call) resp.Value { return c.combine(intersect) }
+func sunion(c *Call) resp.Value { return c.combine(unite) }
+func sdiff(c *Call) resp.Value  { return c.combine(subtract) }
 
-func (c *Call) storeSet(how func([]*store.Members) *store.Members) reply.Value {
+func (c *Call) storeSet(how func([]*store.Members) *store.Members) resp.Value {
 	found, fits := c.sets(c.Args[2:])
 	if !fits {
 		return errWrongType

@@ -3,16 +3,14 @@ package command
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded/internal/luahost"
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
-	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 // Databases is how many numbered databases there are.
@@ -30,19 +28,16 @@ type State struct {
 	AnyKey    bool // functions and scripts may use keys that their call does not name
 
 	// What CONFIG SET may change while connections are read and written.
-	Limits     wire.Limits
+	Limits     resp.Limits
 	MaxClients atomic.Int64
 	Rejected   atomic.Int64 // connections that were above MaxClients
 
-	scripts    Scripts
 	lock       sync.Locker // see Share
-	idle       *sync.Cond
 	busyAfter  time.Duration
 	now        func() time.Time
 	config     map[string]string
 	streamNode int // entries of a node of a stream, on which trimming with ~ depends
 	maxMemory  int64
-	lazyOnly   bool // DEBUG SET-ACTIVE-EXPIRE 0: keys expire only when they are used
 	evicts     bool // maxmemory-policy is allkeys-lru
 	sessions   map[int64]*Session
 	nextID     int64
@@ -51,8 +46,8 @@ type State struct {
 	log        func(level int, text string)
 	used       []usage // by the command's index
 	processed  int64
-	call       Call   // the command being run, kept to spare an allocation for each
-	script     script // likewise
+	call       Call // the command being run, kept to spare an allocation for each
+	host       host // likewise
 
 	running atomic.Pointer[luahost.Library] // whose function runs
 	phase   atomic.Int32                    // what it has done: onlyRead, written or killed
@@ -70,7 +65,7 @@ func NewState(now func() time.Time, log func(level int, text string)) *State {
 
 // UsedMemory is the approximate number of bytes in use.
 func (s *State) UsedMemory() int64 {
-	n := int64(baseMemory) + s.Functions.Bytes() + s.scripts.Bytes()
+	n := int64(baseMemory) + s.Functions.Bytes()
 	for i := range s.DBs {
 		n += s.DBs[i].Used()
 	}
@@ -88,7 +83,7 @@ func (s *State) evict() {
 }
 
 // resolve finds the row for args, or says why they cannot run.
-func resolve(args []string) (*Command, reply.Value) {
+func resolve(args []string) (*Command, resp.Value) {
 	cmd := Lookup(args[0])
 	if cmd == nil {
 		return nil, unknown(args)
@@ -107,9 +102,9 @@ func resolve(args []string) (*Command, reply.Value) {
 }
 
 // Do runs one command of a session and returns its reply. args hold at least a name and are not kept.
-func (s *State) Do(session *Session, args []string) reply.Value {
+func (s *State) Do(session *Session, args []string) resp.Value {
 	cmd, problem := resolve(args)
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		s.reject(cmd)
 		if is(args[0], "exec") {
 			session.discard(s)
@@ -119,8 +114,8 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 		return problem
 	}
 	s.processed++
-	if s.script.busy {
-		return s.duringScript(session, cmd, args)
+	if s.host.busy {
+		return s.whileBusy(session, cmd, args)
 	}
 	if s.evicts && s.overMemory() {
 		s.evict()
@@ -139,7 +134,7 @@ func (s *State) Do(session *Session, args []string) reply.Value {
 	return v
 }
 
-func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Value {
+func (s *State) refuse(session *Session, cmd *Command, why resp.Value) resp.Value {
 	s.reject(cmd)
 	if cmd.Name == "exec" {
 		session.discard(s)
@@ -150,11 +145,11 @@ func (s *State) refuse(session *Session, cmd *Command, why reply.Value) reply.Va
 }
 
 // run runs a command, which may be one of an EXEC, at the given time.
-func (s *State) run(session *Session, cmd *Command, args []string, micros int64) reply.Value {
+func (s *State) run(session *Session, cmd *Command, args []string, micros int64) resp.Value {
 	s.call = Call{State: s, Session: session, DB: &s.DBs[session.DB], Args: args, Micros: micros, Now: micros / 1000}
 	s.used[cmd.index].calls++
 	v := cmd.do(&s.call)
-	if v.Kind == reply.Error {
+	if v.Kind == resp.Error {
 		s.used[cmd.index].failed++
 	}
 	return v
@@ -167,43 +162,7 @@ const (
 )
 
 func (s *State) sweep(db int) {
-	if s.processed%sweepEvery == 0 && !s.lazyOnly {
+	if s.processed%sweepEvery == 0 {
 		s.DBs[db].Sweep(sweepKeys, s.call.Now)
-	}
-}
-
-// A Snapshot is a copy of all keys, and the sources of all libraries.
-type Snapshot struct {
-	dbs       [Databases]map[string]store.Entry
-	libraries []string // their sources
-}
-
-// Snapshot copies the keys and the libraries.
-func (s *State) Snapshot() Snapshot {
-	snapshot := Snapshot{libraries: s.Functions.Codes()}
-	now := s.now().UnixMilli()
-	for i := range s.DBs {
-		if s.DBs[i].Len() == 0 {
-			continue
-		}
-		snapshot.dbs[i] = make(map[string]store.Entry, s.DBs[i].Len())
-		s.DBs[i].Each(now, func(key string, e *store.Entry) { snapshot.dbs[i][key] = e.Clone() })
-	}
-	return snapshot
-}
-
-// Restore brings them back. Libraries that are unchanged keep their state.
-func (s *State) Restore(snapshot Snapshot) {
-	if !slices.Equal(s.Functions.Codes(), snapshot.libraries) {
-		s.Functions.Flush()
-		for _, code := range snapshot.libraries {
-			_, _ = s.Functions.Load(code, false) // it was loaded before: there is nothing in it to refuse
-		}
-	}
-	for i := range s.DBs {
-		s.DBs[i].Flush()
-		for key, e := range snapshot.dbs[i] {
-			s.DBs[i].Put(key, e.Clone())
-		}
 	}
 }

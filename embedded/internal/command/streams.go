@@ -5,16 +5,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 var streamCommands = []Command{
-	{Name: "xadd", Arity: -5, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: xadd},
-	{Name: "xlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: length},
-	{Name: "xrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(false) }},
-	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.xrange(true) }},
-	{Name: "xdel", Arity: -3, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: xdel},
+	{Name: "xadd", Arity: -5, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: xadd},
+	{Name: "xlen", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: length},
+	{Name: "xrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) resp.Value { return c.xrange(false) }},
+	{Name: "xrevrange", Arity: -4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: func(c *Call) resp.Value { return c.xrange(true) }},
+	{Name: "xdel", Arity: -3, Flags: Write, First: 1, Last: 1, Step: 1, Of: store.StreamKind, Missing: zero, Run: xdel},
 	{Name: "xtrim", Arity: -4, Flags: Write, First: 1, Last: 1, Step: 1, Run: xtrim},
 	{Name: "xread", Arity: -4, Flags: ReadOnly, Locate: streamKeys, Run: xread},
 }
@@ -30,7 +30,7 @@ type addOptions struct {
 	fields   []string
 }
 
-func (c *Call) addOptions(words []string, add bool) (o addOptions, problem reply.Value) {
+func (c *Call) addOptions(words []string, add bool) (o addOptions, problem resp.Value) {
 	o.trim.MaxLen = -1
 	limited := false
 options:
@@ -47,7 +47,7 @@ options:
 				o.trim.Whole = words[1] == "~"
 				words = words[1:]
 			}
-			if problem := o.threshold(is(w, "maxlen"), words[1]); problem.Kind == reply.Error {
+			if problem := o.threshold(is(w, "maxlen"), words[1]); problem.Kind == resp.Error {
 				return o, problem
 			}
 			words = words[1:]
@@ -64,7 +64,7 @@ options:
 		case add && is(w, "nomkstream"):
 			o.onlyOld = true
 		case add:
-			if problem := o.newID(w); problem.Kind == reply.Error {
+			if problem := o.newID(w); problem.Kind == resp.Error {
 				return o, problem
 			}
 			break options
@@ -88,7 +88,7 @@ options:
 	return o, okay
 }
 
-func (o *addOptions) threshold(length bool, s string) reply.Value {
+func (o *addOptions) threshold(length bool, s string) resp.Value {
 	var valid bool
 	if !length {
 		if o.trim.MinID, valid = parseStreamID(s, 0); !valid {
@@ -106,7 +106,7 @@ func (o *addOptions) threshold(length bool, s string) reply.Value {
 }
 
 // newID reads the ID of a new entry: ms-seq, ms, or ms-*.
-func (o *addOptions) newID(s string) reply.Value {
+func (o *addOptions) newID(s string) resp.Value {
 	ms, open := strings.CutSuffix(s, "-*")
 	var valid bool
 	if o.id, valid = parseStreamID(ms, 0); !valid || open && strings.Contains(ms, "-") {
@@ -132,10 +132,10 @@ func (o *addOptions) place(last store.StreamID, now int64) (store.StreamID, bool
 	return last.Next()
 }
 
-func xadd(c *Call) reply.Value {
+func xadd(c *Call) resp.Value {
 	o, problem := c.addOptions(c.Args[2:], true)
 	switch {
-	case problem.Kind == reply.Error:
+	case problem.Kind == resp.Error:
 		return problem
 	case len(o.fields) < 2 || len(o.fields)%2 != 0:
 		return c.arity()
@@ -171,17 +171,14 @@ func xadd(c *Call) reply.Value {
 	return streamID(id)
 }
 
-func xtrim(c *Call) reply.Value {
+func xtrim(c *Call) resp.Value {
 	o, problem := c.addOptions(c.Args[2:], false)
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		return problem
 	}
-	e, fits := c.find(c.Args[1], store.StreamKind)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return zero
+	e, otherwise := c.at(store.StreamKind, zero)
+	if e == nil {
+		return otherwise
 	}
 	n := e.Stream.Trim(o.trim)
 	if n > 0 {
@@ -190,7 +187,7 @@ func xtrim(c *Call) reply.Value {
 	return number(n)
 }
 
-func xdel(c *Call) reply.Value {
+func xdel(c *Call) resp.Value {
 	ids, valid := parseStreamIDs(c.Args[2:])
 	if !valid {
 		return errStreamID
@@ -207,13 +204,13 @@ func xdel(c *Call) reply.Value {
 	return number(n)
 }
 
-func (c *Call) xrange(reverse bool) reply.Value {
+func (c *Call) xrange(reverse bool) resp.Value {
 	from, to := c.Args[2], c.Args[3]
 	if reverse {
 		from, to = to, from
 	}
 	first, last, problem := streamInterval(from, to)
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		return problem
 	}
 	count := int64(-1)
@@ -227,16 +224,14 @@ func (c *Call) xrange(reverse bool) reply.Value {
 		}
 		count = max(n, 0)
 	}
-	e, fits := c.find(c.Args[1], store.StreamKind)
+	e, otherwise := c.at(store.StreamKind, none)
 	switch {
-	case !fits:
-		return errWrongType
 	case e == nil:
-		return none
+		return otherwise
 	case count == 0:
 		return nilArray
 	}
-	values := []reply.Value{}
+	values := []resp.Value{}
 	walk := e.Stream.Ascend(first)
 	if reverse {
 		walk = e.Stream.Descend(last)
@@ -270,7 +265,7 @@ func streamKeys(args []string) []string {
 	return nil
 }
 
-func (c *Call) parseRead() (o readOptions, problem reply.Value) {
+func (c *Call) parseRead() (o readOptions, problem resp.Value) {
 	for words := c.Args[1:]; o.keys == nil; words = words[1:] {
 		if len(words) == 0 {
 			return o, errSyntax
@@ -303,7 +298,7 @@ func (c *Call) parseRead() (o readOptions, problem reply.Value) {
 }
 
 // resolve reads the IDs after which to begin.
-func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Value) {
+func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem resp.Value) {
 	ids = make([]store.StreamID, len(o.ids))
 	for i, s := range o.ids {
 		e, fits := c.find(o.keys[i], store.StreamKind)
@@ -326,16 +321,16 @@ func (o *readOptions) resolve(c *Call) (ids []store.StreamID, problem reply.Valu
 	return ids, okay
 }
 
-func xread(c *Call) reply.Value {
+func xread(c *Call) resp.Value {
 	o, problem := c.parseRead()
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		return problem
 	}
 	ids, problem := o.resolve(c)
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		return problem
 	}
-	var values []reply.Value // of all streams that have some
+	var values []resp.Value // of all streams that have some
 	for i, key := range o.keys {
 		e, _ := c.find(key, store.StreamKind) // resolve has looked: it is a stream
 		if e == nil {
@@ -348,10 +343,10 @@ func xread(c *Call) reply.Value {
 	if values == nil {
 		return nilArray
 	}
-	return reply.Of(reply.NestedMap, values...)
+	return resp.Of(resp.NestedMap, values...)
 }
 
-func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []reply.Value) {
+func entriesAfter(s *store.Stream, after store.StreamID, count int64) (found []resp.Value) {
 	from, ok := after.Next()
 	if !ok {
 		return nil
@@ -401,7 +396,7 @@ func parseStreamIDs(words []string) (ids []store.StreamID, valid bool) {
 }
 
 // streamInterval reads the two ends of a range, each of which may be -, +, or exclusive with a parenthesis.
-func streamInterval(from, to string) (first, last store.StreamID, problem reply.Value) {
+func streamInterval(from, to string) (first, last store.StreamID, problem resp.Value) {
 	first, exclusive, valid := intervalEnd(from, 0)
 	if !valid {
 		return first, last, errStreamID
@@ -437,15 +432,15 @@ func intervalEnd(s string, missing uint64) (id store.StreamID, exclusive, valid 
 	return id, false, valid
 }
 
-func streamID(id store.StreamID) reply.Value { return bulk(id.String()) }
+func streamID(id store.StreamID) resp.Value { return bulk(id.String()) }
 
 // entry is one entry of a stream as XRANGE shows it.
-func entry(id store.StreamID, fields []string) reply.Value {
-	return array([]reply.Value{streamID(id), texts(fields)})
+func entry(id store.StreamID, fields []string) resp.Value {
+	return array([]resp.Value{streamID(id), texts(fields)})
 }
 
-func texts(all []string) reply.Value {
-	values := make([]reply.Value, len(all))
+func texts(all []string) resp.Value {
+	values := make([]resp.Value, len(all))
 	for i, s := range all {
 		values[i] = bulk(s)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
@@ -20,58 +20,55 @@ var (
 )
 
 var stringCommands = []Command{
-	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Run: get},
+	{Name: "get", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: get},
 	{Name: "set", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: set},
 	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setex},
 	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setex},
-	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: setnx},
-	{Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: getset},
-	{Name: "getdel", Arity: 2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: getdel},
-	{Name: "getex", Arity: -2, Flags: Write | Fast, First: 1, Last: 1, Step: 1, Run: getex},
-	{Name: "mget", Arity: -2, Flags: ReadOnly | Fast, First: 1, Last: -1, Step: 1, Run: mget},
+	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setnx},
+	{Name: "getset", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: getset},
+	{Name: "getdel", Arity: 2, Flags: Write, First: 1, Last: 1, Step: 1, Run: getdel},
+	{Name: "getex", Arity: -2, Flags: Write, First: 1, Last: 1, Step: 1, Run: getex},
+	{Name: "mget", Arity: -2, Flags: ReadOnly, First: 1, Last: -1, Step: 1, Run: mget},
 	{Name: "mset", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 2, Run: mset},
 	{Name: "msetnx", Arity: -3, Flags: Write | DenyOOM, First: 1, Last: -1, Step: 2, Run: mset},
-	{Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.add(1) }},
-	{Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: func(c *Call) reply.Value { return c.add(-1) }},
-	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: incrby},
-	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: decrby},
-	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: incrbyfloat},
-	{Name: "append", Arity: 3, Flags: Write | DenyOOM | Fast, First: 1, Last: 1, Step: 1, Run: appendTo},
-	{Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, First: 1, Last: 1, Step: 1, Of: store.String, Missing: zero, Run: length},
+	{Name: "incr", Arity: 2, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: func(c *Call) resp.Value { return c.add(1) }},
+	{Name: "decr", Arity: 2, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: func(c *Call) resp.Value { return c.add(-1) }},
+	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: incrby},
+	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: decrby},
+	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: incrbyfloat},
+	{Name: "append", Arity: 3, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: appendTo},
+	{Name: "strlen", Arity: 2, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Of: store.String, Missing: zero, Run: length},
 	{Name: "getrange", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
 	{Name: "substr", Arity: 4, Flags: ReadOnly, First: 1, Last: 1, Step: 1, Run: getrange},
 	{Name: "setrange", Arity: 4, Flags: Write | DenyOOM, First: 1, Last: 1, Step: 1, Run: setrange},
 }
 
-func get(c *Call) reply.Value {
-	e, fits := c.find(c.Args[1], store.String)
-	switch {
-	case !fits:
-		return errWrongType
-	case e == nil:
-		return null
+func get(c *Call) resp.Value {
+	e, otherwise := c.at(store.String, null)
+	if e == nil {
+		return otherwise
 	}
 	return bulk(e.Str)
 }
 
-func getset(c *Call) reply.Value {
+func getset(c *Call) resp.Value {
 	old := get(c)
-	if old.Kind != reply.Error {
+	if old.Kind != resp.Error {
 		c.DB.SetString(c.Args[1], c.Args[2], store.Never)
 	}
 	return old
 }
 
-func getdel(c *Call) reply.Value {
+func getdel(c *Call) resp.Value {
 	old := get(c)
-	if old.Kind == reply.Bulk {
+	if old.Kind == resp.Bulk {
 		c.DB.Delete(c.Args[1])
 	}
 	return old
 }
 
-func mget(c *Call) reply.Value {
-	values := make([]reply.Value, len(c.Args)-1)
+func mget(c *Call) resp.Value {
+	values := make([]resp.Value, len(c.Args)-1)
 	for i, key := range c.Args[1:] {
 		values[i] = null
 		if e := c.DB.Get(key, c.Now); e != nil && e.Kind == store.String {
@@ -82,7 +79,7 @@ func mget(c *Call) reply.Value {
 }
 
 // mset is MSET and MSETNX.
-func mset(c *Call) reply.Value {
+func mset(c *Call) resp.Value {
 	if len(c.Args)%2 == 0 {
 		return c.arity()
 	}
@@ -103,7 +100,7 @@ func mset(c *Call) reply.Value {
 	return okay
 }
 
-func incrby(c *Call) reply.Value {
+func incrby(c *Call) resp.Value {
 	n, valid := parseInt(c.Args[2])
 	if !valid {
 		return errNotInt
@@ -111,7 +108,7 @@ func incrby(c *Call) reply.Value {
 	return c.add(n)
 }
 
-func decrby(c *Call) reply.Value {
+func decrby(c *Call) resp.Value {
 	n, valid := parseInt(c.Args[2])
 	switch {
 	case !valid:
@@ -122,7 +119,7 @@ func decrby(c *Call) reply.Value {
 	return c.add(-n)
 }
 
-func (c *Call) add(by int64) reply.Value {
+func (c *Call) add(by int64) resp.Value {
 	key := c.Args[1]
 	e, fits := c.find(key, store.String)
 	if !fits {
@@ -144,7 +141,7 @@ func (c *Call) add(by int64) reply.Value {
 	return integer(n)
 }
 
-func incrbyfloat(c *Call) reply.Value {
+func incrbyfloat(c *Call) resp.Value {
 	e, fits := c.find(c.Args[1], store.String)
 	if !fits {
 		return errWrongType
@@ -186,7 +183,7 @@ func within(start, end, size int64) (first, last int64) {
 	return start, min(end, size-1)
 }
 
-func appendTo(c *Call) reply.Value {
+func appendTo(c *Call) resp.Value {
 	e, fits := c.find(c.Args[1], store.String)
 	if !fits {
 		return errWrongType
@@ -203,7 +200,7 @@ func appendTo(c *Call) reply.Value {
 	return number(len(text))
 }
 
-func getrange(c *Call) reply.Value {
+func getrange(c *Call) resp.Value {
 	start, first := parseInt(c.Args[2])
 	end, second := parseInt(c.Args[3])
 	if !first || !second {
@@ -222,7 +219,7 @@ func getrange(c *Call) reply.Value {
 	return bulk(text[start : end+1])
 }
 
-func setrange(c *Call) reply.Value {
+func setrange(c *Call) resp.Value {
 	at, valid := parseInt(c.Args[2])
 	if !valid {
 		return errNotInt
@@ -295,7 +292,7 @@ func parseSetOptions(words []string, forGetex bool) (o setOptions, valid bool) {
 }
 
 // deadline turns a time in the given unit into milliseconds since the epoch.
-func (c *Call) deadline(unit, text string) (int64, reply.Value) {
+func (c *Call) deadline(unit, text string) (int64, resp.Value) {
 	n, valid := parseInt(text)
 	if !valid {
 		return 0, errNotInt
@@ -316,7 +313,7 @@ func (c *Call) deadline(unit, text string) (int64, reply.Value) {
 	return n, okay
 }
 
-func set(c *Call) reply.Value {
+func set(c *Call) resp.Value {
 	key, value := c.Args[1], c.Args[2]
 	if len(c.Args) == 3 {
 		c.DB.SetString(key, value, store.Never)
@@ -329,7 +326,7 @@ func set(c *Call) reply.Value {
 	expire := store.Never
 	if o.unit != "" {
 		when, problem := c.deadline(o.unit, o.time)
-		if problem.Kind == reply.Error {
+		if problem.Kind == resp.Error {
 			return problem
 		}
 		expire = when
@@ -341,7 +338,7 @@ func set(c *Call) reply.Value {
 	done, refused := okay, null
 	e := c.DB.Get(key, c.Now)
 	if o.get {
-		if done = get(c); done.Kind == reply.Error {
+		if done = get(c); done.Kind == resp.Error {
 			return done
 		}
 		refused = done
@@ -357,20 +354,20 @@ func set(c *Call) reply.Value {
 }
 
 // setex is SETEX and PSETEX.
-func setex(c *Call) reply.Value {
+func setex(c *Call) resp.Value {
 	unit := "px"
 	if is(c.Args[0], "setex") {
 		unit = "ex"
 	}
 	when, problem := c.deadline(unit, c.Args[2])
-	if problem.Kind == reply.Error {
+	if problem.Kind == resp.Error {
 		return problem
 	}
 	c.DB.SetString(c.Args[1], c.Args[3], when)
 	return okay
 }
 
-func setnx(c *Call) reply.Value {
+func setnx(c *Call) resp.Value {
 	if c.DB.Get(c.Args[1], c.Now) != nil {
 		return zero
 	}
@@ -378,20 +375,20 @@ func setnx(c *Call) reply.Value {
 	return one
 }
 
-func getex(c *Call) reply.Value {
+func getex(c *Call) resp.Value {
 	o, valid := parseSetOptions(c.Args[2:], true)
 	if !valid {
 		return errSyntax
 	}
 	value := get(c)
-	if value.Kind != reply.Bulk {
+	if value.Kind != resp.Bulk {
 		return value
 	}
 	e := c.DB.Get(c.Args[1], c.Now)
 	switch {
 	case o.unit != "":
 		when, problem := c.deadline(o.unit, o.time)
-		if problem.Kind == reply.Error {
+		if problem.Kind == resp.Error {
 			return problem
 		}
 		if when <= c.Now {

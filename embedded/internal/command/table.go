@@ -1,30 +1,29 @@
+// Package command is the table of Redis commands and what each of them does to a keyspace.
+//
+// The error texts are those of Redis 7.0. Nothing here locks: one State serves one command at a time.
 package command
 
 import (
 	"strings"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 	"github.com/rlfunc/rlfunc/embedded/internal/store"
 )
 
 // Flag says how a command may be used.
 type Flag uint16
 
-// The flags, named as COMMAND names them.
+// The flags.
 const (
 	Write Flag = 1 << iota
 	ReadOnly
 	DenyOOM
 	NoScript
-	Fast
-	Admin
 	Stateful     // acts on the connection: not to be run without one
 	AtOnce       // runs within MULTI instead of being queued
 	AllowBusy    // runs while a script is busy
 	MayReplicate // no write, yet refused where a function may only read
 )
-
-var flagNames = []string{"write", "readonly", "denyoom", "noscript", "fast", "admin"}
 
 // A Command is one row of the table.
 type Command struct {
@@ -42,9 +41,9 @@ type Command struct {
 	// The kind of value at the first key that Run needs and gets as Call.Entry; None if Run looks for itself.
 	Of store.Kind
 	// The reply where that key is missing.
-	Missing reply.Value
+	Missing resp.Value
 
-	Run func(*Call) reply.Value
+	Run func(*Call) resp.Value
 	Sub map[string]*Command
 
 	index int
@@ -59,14 +58,11 @@ func Lookup(name string) *Command {
 }
 
 // do runs the command.
-func (c *Command) do(call *Call) reply.Value {
+func (c *Command) do(call *Call) resp.Value {
 	if c.Of != store.None {
-		e, fits := call.find(call.Args[1], c.Of)
-		switch {
-		case !fits:
-			return errWrongType
-		case e == nil:
-			return c.Missing
+		e, otherwise := call.at(c.Of, c.Missing)
+		if e == nil {
+			return otherwise
 		}
 		call.Entry = e
 	}
@@ -119,8 +115,8 @@ var (
 func init() {
 	commands = make(map[string]*Command)
 	for _, family := range [][]Command{
-		keyCommands, expiryCommands, stringCommands, bitCommands, hyperloglogCommands, listCommands, hashCommands, setCommands,
-		zsetCommands, zrangeCommands, zalgebraCommands, streamCommands, functionCommands, evalCommands, transactionCommands,
+		keyCommands, expiryCommands, stringCommands, listCommands, hashCommands, setCommands,
+		zsetCommands, zrangeCommands, streamCommands, functionCommands, transactionCommands,
 		connectionCommands, serverCommands,
 	} {
 		for i := range family {
@@ -156,3 +152,69 @@ func lower(s string) string {
 func is(s, word string) bool { return len(s) == len(word) && strings.EqualFold(s, word) }
 
 func upper(s string) string { return strings.ToUpper(s) }
+
+// A Call is one command being run.
+type Call struct {
+	State   *State
+	Session *Session
+	DB      *store.DB
+	Entry   *store.Entry // see Command.Of
+	Args    []string     // with the command's name; not to be kept
+	Micros  int64        // the server's time, in microseconds since the Unix epoch; it stands still within an FCALL or an EXEC
+	Now     int64        // the same in milliseconds
+
+	Scripted bool // a function or script runs the command
+}
+
+// find looks key up. The entry is nil if there is none; ok is false if it holds another kind of value.
+func (c *Call) find(key string, kind store.Kind) (e *store.Entry, ok bool) {
+	e = c.DB.Get(key, c.Now)
+	return e, e == nil || e.Kind == kind
+}
+
+// at looks up the command's first key. The entry is nil if there is none, or one of another kind; the reply is for that.
+func (c *Call) at(kind store.Kind, missing resp.Value) (*store.Entry, resp.Value) {
+	e, fits := c.find(c.Args[1], kind)
+	if !fits {
+		return nil, errWrongType
+	}
+	return e, missing
+}
+
+// obtain is find for a command that makes the key where it is missing.
+func (c *Call) obtain(key string, kind store.Kind) (e *store.Entry, ok bool) {
+	if e = c.DB.Get(key, c.Now); e == nil {
+		return c.DB.Create(key, kind), true
+	}
+	return e, e.Kind == kind
+}
+
+// length is LLEN, HLEN and their like.
+func length(c *Call) resp.Value { return number(c.Entry.Len()) }
+
+// keep stores the result of SUNIONSTORE and its like, which replaces what the key held, and answers how many elements it has.
+func (c *Call) keep(key string, e store.Entry) resp.Value {
+	if e.Len() == 0 {
+		c.DB.Delete(key)
+		return zero
+	}
+	e.Expire = store.Never
+	return number(c.DB.Put(key, e).Len())
+}
+
+// remove is HDEL, SREM and ZREM.
+func (c *Call) remove(from func(member string) bool) resp.Value {
+	n := 0
+	for _, member := range c.Args[2:] {
+		if from(member) {
+			n++
+		}
+	}
+	if n > 0 {
+		c.DB.Written(c.Args[1], c.Entry)
+	}
+	return number(n)
+}
+
+// arity refuses a number of arguments that the command's arity alone does not exclude.
+func (c *Call) arity() resp.Value { return wrongArity(lower(c.Args[0])) }

@@ -3,7 +3,7 @@ package luahost
 import (
 	"testing"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // gcra has what a real limiter has: bounds, the clock, one read and one write.
@@ -37,7 +37,7 @@ func BenchmarkCall_gcra(b *testing.B) {
 	keys, args := []string{"{k}s"}, []string{"100", "60000000", "100", "1"}
 	b.ReportAllocs()
 	for b.Loop() {
-		if v := l.Call("gcra", keys, args, h); v.Kind != reply.Array {
+		if v := l.Call("gcra", keys, args, h); v.Kind != resp.Array {
 			b.Fatal(render(v))
 		}
 	}

@@ -2,7 +2,9 @@ package luahost
 
 import (
 	"math"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -10,123 +12,19 @@ import (
 // jsonNull is cjson.null, a light userdata in Redis.
 var jsonNull = &lua.LUserData{Metatable: lua.LNil}
 
-// jsonState is how a library has set cjson's options. The defaults are those of
-// lua-cjson 2.1.
-type jsonState struct {
-	sparseConvert           bool
-	sparseRatio, sparseSafe int
-	encodeDepth             int
-	decodeDepth             int
-	precision               int
-	keepBuffer              bool
-	encodeInvalid           string // "off", "on" or "null"
-	decodeInvalid           bool
-}
+// What lua-cjson's options are set to. Functions cannot set them: on a server they would do so for every library.
+const (
+	jsonDepth     = 1000
+	jsonSparse    = 2  // a list may have so many places for each element,
+	jsonAnySparse = 10 // and so many in any case
+)
 
-func newJSONState() jsonState {
-	return jsonState{
-		sparseRatio: 2, sparseSafe: 10, encodeDepth: 1000, decodeDepth: 1000, precision: 14,
-		keepBuffer: true, encodeInvalid: "off", decodeInvalid: true,
-	}
-}
-
-func (l *Library) newCJSON(s *jsonState) *lua.LTable {
-	t := l.module(map[string]func(c call) int{
-		"encode": func(c call) int { return l.jsonEncode(c, s) },
-		"decode": func(c call) int { return jsonDecode(c, s) },
-		"new": func(c call) int {
-			fresh := newJSONState()
-			return c.one(l.newCJSON(&fresh))
-		},
-		"encode_sparse_array":     s.setSparse,
-		"encode_max_depth":        func(c call) int { return setNumber(c, &s.encodeDepth, 1<<31-1) },
-		"decode_max_depth":        func(c call) int { return setNumber(c, &s.decodeDepth, 1<<31-1) },
-		"encode_number_precision": func(c call) int { return setNumber(c, &s.precision, 14) },
-		"encode_keep_buffer":      func(c call) int { return setBool(c, &s.keepBuffer) },
-		"encode_invalid_numbers":  s.setEncodeInvalid,
-		"decode_invalid_numbers":  func(c call) int { return setBool(c, &s.decodeInvalid) },
-	})
+func (l *Library) newCJSON() *lua.LTable {
+	t := l.module(map[string]func(c call) int{"encode": l.jsonEncode, "decode": jsonDecode})
 	t.RawSetString("null", jsonNull)
 	t.RawSetString("_NAME", lua.LString("cjson"))
 	t.RawSetString("_VERSION", lua.LString("2.1.0"))
 	return t
-}
-
-func (c call) atMost(n int) {
-	if c.GetTop() > n {
-		c.badArgument(n+1, "found too many arguments")
-	}
-}
-
-// setNumber reads and answers an option of at least 1.
-func setNumber(c call, option *int, most int) int {
-	c.atMost(1)
-	if !c.absent(1) {
-		n := c.int(1)
-		if n < 1 || n > most {
-			c.badArgument(1, "expected integer between 1 and "+formatNumber(float64(most)))
-		}
-		*option = n
-	}
-	return c.oneNumber(float64(*option))
-}
-
-func setBool(c call, option *bool) int {
-	c.atMost(1)
-	if !c.absent(1) {
-		*option = c.choice(1, "off", "on") == "on"
-	}
-	return c.one(lua.LBool(*option))
-}
-
-// choice reads a boolean, as off or on, or one of the names.
-func (c call) choice(n int, names ...string) string {
-	if b, ok := c.Get(n).(lua.LBool); ok {
-		if b {
-			return "on"
-		}
-		return "off"
-	}
-	s := c.text(n)
-	for _, name := range names {
-		if s == name {
-			return s
-		}
-	}
-	c.badArgument(n, "invalid option '"+s+"'")
-	return ""
-}
-
-func (s *jsonState) setEncodeInvalid(c call) int {
-	c.atMost(1)
-	if !c.absent(1) {
-		s.encodeInvalid = c.choice(1, "off", "on", "null")
-	}
-	if s.encodeInvalid == "null" {
-		return c.oneText("null")
-	}
-	return c.one(lua.LBool(s.encodeInvalid == "on"))
-}
-
-func (s *jsonState) setSparse(c call) int {
-	c.atMost(3)
-	for i, option := range []*int{&s.sparseRatio, &s.sparseSafe} {
-		if c.absent(i + 2) {
-			continue
-		}
-		n := c.int(i + 2)
-		if n < 0 || n > 1<<31-1 {
-			c.badArgument(i+2, "expected integer between 0 and 2147483647")
-		}
-		*option = n
-	}
-	if !c.absent(1) {
-		s.sparseConvert = c.choice(1, "off", "on") == "on"
-	}
-	c.Push(lua.LBool(s.sparseConvert))
-	c.Push(lua.LNumber(s.sparseRatio))
-	c.Push(lua.LNumber(s.sparseSafe))
-	return 3
 }
 
 // jsonEncoder writes one value as lua-cjson does. The members of an object come in
@@ -135,15 +33,14 @@ type jsonEncoder struct {
 	call
 	library *Library
 	env     *environment
-	set     *jsonState
 	out     strings.Builder
 }
 
-func (l *Library) jsonEncode(c call, set *jsonState) int {
+func (l *Library) jsonEncode(c call) int {
 	if c.GetTop() != 1 {
 		c.badArgument(1, "expected 1 argument")
 	}
-	e := &jsonEncoder{call: c, env: l.env, set: set, library: l}
+	e := &jsonEncoder{call: c, env: l.env, library: l}
 	e.value(c.Get(1), 0)
 	return c.oneText(e.out.String())
 }
@@ -161,7 +58,7 @@ func (e *jsonEncoder) value(v lua.LValue, depth int) {
 	case lua.LBool:
 		e.out.WriteString(v.String())
 	case *lua.LTable:
-		if depth++; depth > e.set.encodeDepth {
+		if depth++; depth > jsonDepth {
 			e.fail("Cannot serialise, excessive nesting (%d)", depth)
 		}
 		t := e.env.behind(v)
@@ -189,11 +86,8 @@ func (e *jsonEncoder) arrayLength(t *lua.LTable) int {
 		most = max(most, toInt(float64(n)))
 		items++
 	}
-	if e.set.sparseRatio > 0 && int64(most) > int64(items)*int64(e.set.sparseRatio) && most > e.set.sparseSafe {
-		if !e.set.sparseConvert {
-			e.refuse(t, "excessively sparse array")
-		}
-		return -1
+	if int64(most) > int64(items)*jsonSparse && most > jsonAnySparse {
+		e.refuse(t, "excessively sparse array")
 	}
 	return most
 }
@@ -235,25 +129,11 @@ func (e *jsonEncoder) object(t *lua.LTable, depth int) {
 
 func (e *jsonEncoder) num(n float64) {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
-		switch e.set.encodeInvalid {
-		case "off":
-			e.refuse(lua.LNumber(n), "must not be NaN or Inf")
-		case "null":
-			e.out.WriteString("null")
-			return
-		}
-		if math.IsNaN(n) {
-			e.out.WriteString("nan")
-			return
-		}
+		e.refuse(lua.LNumber(n), "must not be NaN or Inf")
 	}
-	if e.set.precision == 14 {
-		text := formatNumber(n)
-		e.library.lossy(e.LState, n, text, false)
-		e.out.WriteString(text)
-		return
-	}
-	e.out.WriteString(formatG(n, e.set.precision, false))
+	text := formatNumber(n)
+	e.library.lossy(e.LState, n, text, false)
+	e.out.WriteString(text)
 }
 
 // text escapes what JSON must have escaped, and also / and DEL.
@@ -276,4 +156,242 @@ func (e *jsonEncoder) text(s string) {
 		e.out.WriteByte(c)
 	}
 	e.out.WriteByte('"')
+}
+
+// jsonToken is one token of lua-cjson; kind is its name in messages.
+type jsonToken struct {
+	kind  string
+	at    int // where it begins, from 0
+	value lua.LValue
+}
+
+// jsonDecoder reads JSON as lua-cjson does, including what it accepts beyond the
+// standard.
+type jsonDecoder struct {
+	call
+	data  string
+	at    int
+	depth int
+}
+
+func jsonDecode(c call) int {
+	if c.GetTop() != 1 {
+		c.badArgument(1, "expected 1 argument")
+	}
+	data := c.text(1)
+	if len(data) >= 2 && (data[0] == 0 || data[1] == 0) {
+		c.fail("JSON parser does not support UTF-16 or UTF-32")
+	}
+	d := &jsonDecoder{call: c, data: data}
+	v := d.value(d.next())
+	if t := d.next(); t.kind != "T_END" {
+		d.unexpected("the end", t)
+	}
+	return c.one(v)
+}
+
+func (d *jsonDecoder) unexpected(want string, t jsonToken) {
+	found := t.kind
+	if found == "T_ERROR" {
+		found = string(t.value.(lua.LString))
+	}
+	d.fail("Expected %s but found %s at character %d", want, found, t.at+1)
+}
+
+func (d *jsonDecoder) value(t jsonToken) lua.LValue {
+	switch t.kind {
+	case "T_STRING", "T_NUMBER", "T_BOOLEAN", "T_NULL":
+		return t.value
+	case "T_OBJ_BEGIN":
+		return d.object()
+	case "T_ARR_BEGIN":
+		return d.array()
+	}
+	d.unexpected("value", t)
+	return nil
+}
+
+func (d *jsonDecoder) descend() {
+	if d.depth++; d.depth > jsonDepth {
+		d.fail("Found too many nested data structures (%d) at character %d", d.depth, d.at)
+	}
+}
+
+func (d *jsonDecoder) object() lua.LValue {
+	d.descend()
+	table := &lua.LTable{Metatable: lua.LNil}
+	t := d.next()
+	if t.kind == "T_OBJ_END" {
+		d.depth--
+		return table
+	}
+	for {
+		if t.kind != "T_STRING" {
+			d.unexpected("object key string", t)
+		}
+		key := string(t.value.(lua.LString))
+		if t = d.next(); t.kind != "T_COLON" {
+			d.unexpected("colon", t)
+		}
+		table.RawSetString(key, d.value(d.next()))
+		switch t = d.next(); t.kind {
+		case "T_OBJ_END":
+			d.depth--
+			return table
+		case "T_COMMA":
+		default:
+			d.unexpected("comma or object end", t)
+		}
+		t = d.next()
+	}
+}
+
+func (d *jsonDecoder) array() lua.LValue {
+	d.descend()
+	table := &lua.LTable{Metatable: lua.LNil}
+	t := d.next()
+	if t.kind == "T_ARR_END" {
+		d.depth--
+		return table
+	}
+	for {
+		table.Append(d.value(t))
+		switch t = d.next(); t.kind {
+		case "T_ARR_END":
+			d.depth--
+			return table
+		case "T_COMMA":
+		default:
+			d.unexpected("comma or array end", t)
+		}
+		t = d.next()
+	}
+}
+
+func (d *jsonDecoder) next() jsonToken {
+	for d.at < len(d.data) && strings.IndexByte(" \t\n\r", d.data[d.at]) >= 0 {
+		d.at++
+	}
+	start := d.at
+	if d.at == len(d.data) || d.data[d.at] == 0 {
+		return jsonToken{kind: "T_END", at: start}
+	}
+	rest := d.data[d.at:]
+	single := map[byte]string{'{': "T_OBJ_BEGIN", '}': "T_OBJ_END", '[': "T_ARR_BEGIN", ']': "T_ARR_END", ',': "T_COMMA", ':': "T_COLON"}
+	if kind := single[rest[0]]; kind != "" {
+		d.at++
+		return jsonToken{kind: kind, at: start}
+	}
+	switch c := rest[0]; {
+	case c == '"':
+		return d.str(start)
+	case c == '-' || isDigit(c):
+		return d.num(start)
+	case strings.HasPrefix(rest, "true"):
+		d.at += 4
+		return jsonToken{"T_BOOLEAN", start, lua.LTrue}
+	case strings.HasPrefix(rest, "false"):
+		d.at += 5
+		return jsonToken{"T_BOOLEAN", start, lua.LFalse}
+	case strings.HasPrefix(rest, "null"):
+		d.at += 4
+		return jsonToken{"T_NULL", start, jsonNull}
+	case strings.IndexByte("+iInN", c) >= 0 && invalidJSONNumber(rest):
+		return d.num(start)
+	}
+	return d.bad(d.at, "invalid token")
+}
+
+func (d *jsonDecoder) bad(at int, why string) jsonToken {
+	return jsonToken{"T_ERROR", at, lua.LString(why)}
+}
+
+func (d *jsonDecoder) num(start int) jsonToken {
+	n, size := strtod(cString(d.data[d.at:]))
+	if size == 0 {
+		return d.bad(start, "invalid number")
+	}
+	d.at += size
+	return jsonToken{"T_NUMBER", start, lua.LNumber(n)}
+}
+
+// invalidJSONNumber tells numbers that C reads and JSON does not have.
+func invalidJSONNumber(s string) bool {
+	if s[0] == '+' {
+		return true
+	}
+	s = strings.TrimPrefix(s, "-")
+	if s == "" {
+		return false
+	}
+	if s[0] == '0' {
+		return len(s) > 1 && (s[1]|0x20 == 'x' || isDigit(s[1]))
+	}
+	return s[0] > '9' && (foldPrefix(s, "inf") || foldPrefix(s, "nan"))
+}
+
+// str reads a string token; the decoder is at its opening quote.
+func (d *jsonDecoder) str(start int) jsonToken {
+	d.at++
+	var out []byte
+	for {
+		if d.at >= len(d.data) || d.data[d.at] == 0 {
+			return d.bad(d.at, "unexpected end of string")
+		}
+		switch c := d.data[d.at]; c {
+		case '"':
+			d.at++
+			return jsonToken{"T_STRING", start, lua.LString(out)}
+		case '\\':
+			var escape byte
+			if d.at+1 < len(d.data) {
+				escape = d.data[d.at+1]
+			}
+			if escape == 'u' {
+				r, size := d.unicode(d.data[d.at:])
+				if size == 0 {
+					return d.bad(d.at, "invalid unicode escape code")
+				}
+				out = utf8.AppendRune(out, r)
+				d.at += size
+				continue
+			}
+			i := strings.IndexByte(`"\/btnfr`, escape)
+			if i < 0 || escape == 0 {
+				return d.bad(d.at, "invalid escape code")
+			}
+			out = append(out, "\"\\/\b\t\n\f\r"[i])
+			d.at += 2
+		default:
+			out = append(out, c)
+			d.at++
+		}
+	}
+}
+
+// unicode reads \uXXXX, or two of them for a surrogate pair; 0 means an error.
+func (d *jsonDecoder) unicode(s string) (r rune, size int) {
+	r, ok := hex4(s)
+	if !ok {
+		return 0, 0
+	}
+	if r&0xf800 != 0xd800 {
+		return r, 6
+	}
+	if r&0x400 != 0 || !strings.HasPrefix(s[6:], `\u`) {
+		return 0, 0
+	}
+	low, ok := hex4(s[6:])
+	if !ok || low&0xfc00 != 0xdc00 {
+		return 0, 0
+	}
+	return 0x10000 + (r&0x3ff)<<10 + low&0x3ff, 12
+}
+
+func hex4(s string) (r rune, ok bool) {
+	if len(s) < 6 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(n), err == nil
 }

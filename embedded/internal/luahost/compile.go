@@ -14,64 +14,41 @@ import (
 // maxUpvalues is Lua 5.1's limit, which gopher-lua does not know.
 const maxUpvalues = 60
 
-// compileChunk compiles a chunk of Lua. Nothing in the result belongs to a Lua state.
-func compileChunk(source, name string) (*lua.FunctionProto, error) {
-	proto, _, err := compileFor(false, source, name)
-	return proto, err
-}
-
-// compileFor compiles a chunk, for an Observer or not. blocks are those that are marked for it.
-func compileFor(observe bool, source, name string) (proto *lua.FunctionProto, blocks []Block, err error) {
-	statements, err := parse.Parse(strings.NewReader(source), name)
+// compile compiles the source of a library, for an Observer or not. blocks are those that are marked for it. Nothing in the result belongs
+// to a Lua state.
+func compile(source string, observe bool) (proto *lua.FunctionProto, blocks []Block, err error) {
+	at := func(line int, text string) error { return fmt.Errorf("%s:%d: %s", chunkName, line, text) }
+	statements, err := parse.Parse(strings.NewReader(source), chunkName)
+	if wrong := (*parse.Error)(nil); errors.As(err, &wrong) { // in the form of Lua's; the sentence differs
+		if wrong.Pos.Line == parse.EOF {
+			return nil, nil, at(1+strings.Count(source, "\n"), wrong.Message+" near '<eof>'")
+		}
+		return nil, nil, at(wrong.Pos.Line, wrong.Message+" near '"+wrong.Token+"'")
+	}
 	if err != nil {
-		return nil, nil, syntaxError(err, source, name)
+		return nil, nil, fmt.Errorf("%s: %w", chunkName, err)
 	}
 	r := rewriter{observe: observe}
 	statements = r.block(statements)
 	if r.refused != "" {
-		return nil, nil, fmt.Errorf("%s:%d: %s", name, r.refusedLine, r.refused)
+		return nil, nil, at(r.refusedLine, r.refused)
 	}
-	proto, err = lua.Compile(statements, name)
+	proto, err = lua.Compile(statements, chunkName)
+	if wrong := (*lua.CompileError)(nil); errors.As(err, &wrong) {
+		return nil, nil, at(wrong.Line, wrong.Message)
+	}
 	if err != nil {
-		return nil, nil, compileError(err, name)
+		return nil, nil, fmt.Errorf("%s: %w", chunkName, err)
 	}
-	return proto, r.blocks, checkUpvalues(proto, name)
+	return proto, r.blocks, checkUpvalues(proto)
 }
 
-// chunk makes a function of a compiled chunk, whose globals are the library's environment.
-func (l *Library) chunk(proto *lua.FunctionProto) *lua.LFunction {
-	f := l.state.NewFunctionFromProto(proto)
-	f.Env = l.env.table
-	return f
-}
-
-// syntaxError gives the parser's error the form of Lua's; the sentence differs.
-func syntaxError(err error, source, name string) error {
-	var e *parse.Error
-	if !errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	line, near := e.Pos.Line, "'"+e.Token+"'"
-	if line == parse.EOF {
-		line, near = 1+strings.Count(source, "\n"), "'<eof>'"
-	}
-	return fmt.Errorf("%s:%d: %s near %s", name, line, e.Message, near)
-}
-
-func compileError(err error, name string) error {
-	var e *lua.CompileError
-	if !errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return fmt.Errorf("%s:%d: %s", name, e.Line, e.Message)
-}
-
-func checkUpvalues(p *lua.FunctionProto, name string) error {
+func checkUpvalues(p *lua.FunctionProto) error {
 	if p.NumUpvalues > maxUpvalues {
-		return fmt.Errorf("%s:%d: function at line %d has more than %d upvalues", name, p.LineDefined, p.LineDefined, maxUpvalues)
+		return fmt.Errorf("%s:%d: function at line %d has more than %d upvalues", chunkName, p.LineDefined, p.LineDefined, maxUpvalues)
 	}
 	for _, inner := range p.FunctionPrototypes {
-		if err := checkUpvalues(inner, name); err != nil {
+		if err := checkUpvalues(inner); err != nil {
 			return err
 		}
 	}
@@ -103,13 +80,13 @@ type compiledSource struct {
 // get returns the code of a library, which the caller may change. Equal sources that come at once are compiled once.
 func (c *compiledSources) get(source string, observe bool) (proto *lua.FunctionProto, blocks []Block, err error) {
 	if len(source) > maxCompiledSize {
-		return compileFor(observe, source, chunkName)
+		return compile(source, observe)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := slices.IndexFunc(c.kept, func(k compiledSource) bool { return k.source == source && k.observe == observe })
 	if at < 0 {
-		proto, blocks, err := compileFor(observe, source, chunkName)
+		proto, blocks, err := compile(source, observe)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -168,10 +145,10 @@ const (
 // functions, once its top level has run: the environment can no longer change.
 // redis.call then costs two loads of a constant and not five look-ups in maps.
 // The top level keeps its own environment: there, "redis" is another table.
-func (l *Library) bind(p *lua.FunctionProto) {
-	for _, inner := range p.FunctionPrototypes {
-		l.bindOne(inner)
-		l.bind(inner)
+func (l *Library) bind(functions []*lua.FunctionProto) {
+	for _, p := range functions {
+		l.bindOne(p)
+		l.bind(p.FunctionPrototypes)
 	}
 }
 

@@ -3,7 +3,7 @@ package luahost
 import (
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // maxReplyDepth is how deep tables may nest in a reply; a real server runs out of
@@ -11,63 +11,27 @@ import (
 const maxReplyDepth = 7990
 
 // toLua converts the reply of a command.
-func (l *Library) toLua(v *reply.Value) lua.LValue {
+func (l *Library) toLua(v *resp.Value) lua.LValue {
 	switch v.Kind {
-	case reply.Int:
+	case resp.Int:
 		return lua.LNumber(v.Int)
-	case reply.Bulk:
+	case resp.Bulk:
 		return lua.LString(v.Str)
-	case reply.Status:
+	case resp.Status:
 		return l.statuses.table(v.Str)
-	case reply.Error:
+	case resp.Error:
 		return errorTable(v.Str)
-	case reply.Array:
+	case resp.Array:
 		t := l.state.CreateTable(len(v.Array), 0)
 		for i := range v.Array {
 			t.RawSetInt(i+1, l.toLua(&v.Array[i]))
 		}
 		return t
-	case reply.Nil, reply.NilArray:
-		if l.resp3 {
-			return lua.LNil
-		}
+	case resp.Nil, resp.NilArray:
 		return lua.LFalse
-	}
-	if l.resp3 {
-		return l.toLua3(v.RESP3())
 	}
 	plain := v.RESP2()
 	return l.toLua(&plain)
-}
-
-// toLua3 converts the shapes that RESP3 alone has.
-func (l *Library) toLua3(v reply.Value) lua.LValue {
-	switch v.Kind {
-	case reply.Double:
-		n, _ := parseNumber(v.Str)
-		return field("double", lua.LNumber(n))
-	case reply.Big:
-		return field("big_number", lua.LString(v.Str))
-	case reply.Bool:
-		return lua.LBool(v.Int != 0)
-	case reply.Verbatim:
-		t := field("format", lua.LString(v.Str[:len("txt")]))
-		t.RawSetString("string", lua.LString(v.Str[len("txt:"):]))
-		return field("verbatim_string", t)
-	case reply.Map:
-		t := l.state.CreateTable(0, len(v.Array)/2)
-		for i := 0; i+1 < len(v.Array); i += 2 {
-			t.RawSet(l.toLua(&v.Array[i]), l.toLua(&v.Array[i+1]))
-		}
-		return field("map", t)
-	case reply.Set:
-		t := l.state.CreateTable(0, len(v.Array))
-		for i := range v.Array {
-			t.RawSet(l.toLua(&v.Array[i]), lua.LTrue)
-		}
-		return field("set", t)
-	}
-	return l.toLua(&v)
 }
 
 // errorTable is what a script gets for an error reply of a command.
@@ -87,91 +51,80 @@ func field(name string, value lua.LValue) *lua.LTable {
 // toReply converts what a function returned. Each level of a table is asked for
 // err, ok, double, big_number, verbatim_string, map and set before it is taken
 // for an array, which ends before its first nil.
-func (l *Library) toReply(v lua.LValue, depth int) reply.Value {
+func (l *Library) toReply(v lua.LValue, depth int) resp.Value {
 	switch v := v.(type) {
 	case lua.LString:
-		return reply.Text(string(v))
+		return resp.Text(string(v))
 	case lua.LNumber:
-		return reply.Integer(toInteger(float64(v)))
+		return resp.Integer(toInteger(float64(v)))
 	case lua.LBool:
-		if l.resp3 {
-			return reply.Value{Kind: reply.Bool, Int: truth(bool(v))}
-		}
 		if v {
-			return reply.Integer(1)
+			return resp.Integer(1)
 		}
 	case *lua.LTable:
 		if depth >= maxReplyDepth {
-			return reply.Err("ERR reached lua stack limit")
+			return resp.Err("ERR reached lua stack limit")
 		}
 		return l.tableReply(l.env.behind(v), depth)
 	}
-	return reply.Null
+	return resp.Null
 }
 
-func (l *Library) tableReply(t *lua.LTable, depth int) reply.Value {
+func (l *Library) tableReply(t *lua.LTable, depth int) resp.Value {
 	if v, ok := l.specialReply(t, depth); ok {
 		return v
 	}
 	n := t.Len()
-	values := make([]reply.Value, 0, n)
+	values := make([]resp.Value, 0, n)
 	for i := 1; ; i++ {
 		v := t.RawGetInt(i)
 		if v == lua.LNil {
-			return reply.Value{Kind: reply.Array, Array: values}
+			return resp.Value{Kind: resp.Array, Array: values}
 		}
 		values = append(values, l.toReply(v, depth+1))
 	}
 }
 
 // specialReply answers the tables with a named meaning.
-func (l *Library) specialReply(t *lua.LTable, depth int) (reply.Value, bool) {
+func (l *Library) specialReply(t *lua.LTable, depth int) (resp.Value, bool) {
 	if text, ok := t.RawGetString("err").(lua.LString); ok {
-		return reply.Err(oneLine(cString(string(text)))), true
+		return resp.Err(oneLine(cString(string(text)))), true
 	}
 	if text, ok := t.RawGetString("ok").(lua.LString); ok {
-		return reply.Simple(spaced(cString(string(text)))), true
+		return resp.Simple(blanks.Replace(cString(string(text)))), true
 	}
 	if n, ok := t.RawGetString("double").(lua.LNumber); ok {
-		return reply.Value{Kind: reply.Double, Str: formatDouble(float64(n))}, true
+		return resp.Value{Kind: resp.Double, Str: formatDouble(float64(n))}, true
 	}
 	if text, ok := t.RawGetString("big_number").(lua.LString); ok {
-		return reply.Value{Kind: reply.Big, Str: spaced(string(text))}, true
+		return resp.Value{Kind: resp.Big, Str: blanks.Replace(string(text))}, true
 	}
 	if verbatim, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
 		format, ok := verbatim.RawGetString("format").(lua.LString)
 		text, ok2 := verbatim.RawGetString("string").(lua.LString)
 		if ok && ok2 {
-			return reply.Value{Kind: reply.Verbatim, Str: (string(format) + "   ")[:3] + ":" + string(text)}, true
+			return resp.Value{Kind: resp.Verbatim, Str: (string(format) + "   ")[:3] + ":" + string(text)}, true
 		}
 	}
-	for _, kind := range [...]reply.Kind{reply.Map, reply.Set} {
+	for _, kind := range [...]resp.Kind{resp.Map, resp.Set} {
 		name := "map"
-		if kind == reply.Set {
+		if kind == resp.Set {
 			name = "set"
 		}
 		members, ok := t.RawGetString(name).(*lua.LTable)
 		if !ok {
 			continue
 		}
-		values := []reply.Value{}
+		values := []resp.Value{}
 		for k, v := members.Next(lua.LNil); k != lua.LNil; k, v = members.Next(k) {
 			values = append(values, l.toReply(k, depth+1))
-			if kind == reply.Map {
+			if kind == resp.Map {
 				values = append(values, l.toReply(v, depth+1))
 			}
 		}
-		return reply.Of(kind, values...), true
+		return resp.Of(kind, values...), true
 	}
-	return reply.Value{}, false
-}
-
-// truth is a boolean of RESP3.
-func truth(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+	return resp.Value{}, false
 }
 
 // formatDouble is how a {double=} arrives.
@@ -183,22 +136,6 @@ func formatDouble(n float64) string {
 		return s
 	}
 	return formatArgument(n)
-}
-
-func spaced(s string) string {
-	b := []byte(nil)
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\r' || s[i] == '\n' {
-			if b == nil {
-				b = []byte(s)
-			}
-			b[i] = ' '
-		}
-	}
-	if b == nil {
-		return s
-	}
-	return string(b)
 }
 
 // statuses lends the tables for status replies. SET and its like answer OK on each

@@ -1,6 +1,8 @@
 package luahost
 
 import (
+	"slices"
+
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -15,6 +17,9 @@ type environment struct {
 	real    map[*lua.LTable]*lua.LTable
 	refuse  *lua.LFunction // __newindex of every stand-in
 }
+
+// absent are globals of Redis that are missing here: rlfunc vet refuses them in functions.
+var absent = []string{"collectgarbage", "coroutine", "gcinfo", "load", "loadstring", "os"}
 
 const readOnly = "Attempt to modify a readonly table"
 
@@ -80,7 +85,12 @@ func (e *environment) strict(L *lua.LState) *lua.LTable {
 		if !ok {
 			L.RaiseError("Second argument to luaProtectedTableError must be a string or number")
 		}
-		L.RaiseError("Script attempted to access nonexistent global variable '%s'", name)
+		if slices.Contains(absent, name) {
+			name += "' (the embedded engine has none, see docs/embedded.md)"
+		} else {
+			name += "'"
+		}
+		L.RaiseError("Script attempted to access nonexistent global variable '%s", name)
 		return 0
 	}))
 	return meta

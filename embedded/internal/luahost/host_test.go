@@ -5,40 +5,40 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // fakeHost answers the few commands of the tests without a keyspace: {k}s holds a
 // string, every other key is missing.
 type fakeHost struct{ logs []string }
 
-func (h *fakeHost) Call(args []string) reply.Value {
+func (h *fakeHost) Call(args []string) resp.Value {
 	switch strings.ToUpper(args[0]) {
 	case "ECHO":
-		return reply.Text(args[1])
+		return resp.Text(args[1])
 	case "PING":
-		return reply.Simple("PONG")
+		return resp.Simple("PONG")
 	case "SET":
-		return reply.OK
+		return resp.OK
 	case "GET":
 		if args[1] == "{k}s" {
-			return reply.Text("1763706467123456")
+			return resp.Text("1763706467123456")
 		}
-		return reply.Null
+		return resp.Null
 	case "LPUSH":
-		return reply.Err("WRONGTYPE Operation against a key holding the wrong kind of value")
+		return resp.Err("WRONGTYPE Operation against a key holding the wrong kind of value")
 	case "MGET":
-		values := []reply.Value{}
+		values := []resp.Value{}
 		for _, key := range args[1:] {
 			values = append(values, h.Call([]string{"GET", key}))
 		}
-		return reply.List(values...)
+		return resp.List(values...)
 	case "TIME":
-		return reply.List(reply.Text("1763706467"), reply.Text("123456"))
+		return resp.List(resp.Text("1763706467"), resp.Text("123456"))
 	case "PANIC":
 		panic("host bug")
 	}
-	return reply.Err("ERR Unknown Redis command called from script")
+	return resp.Err("ERR Unknown Redis command called from script")
 }
 
 func (h *fakeHost) Log(_ int, text string) { h.logs = append(h.logs, text) }
@@ -58,17 +58,17 @@ func mustLoad(t testing.TB, body string) *Library {
 }
 
 // render writes a reply on one line: 1, "bulk", +status, -error, nil, [array].
-func render(v reply.Value) string {
+func render(v resp.Value) string {
 	switch v = v.RESP2(); v.Kind {
-	case reply.Int:
+	case resp.Int:
 		return strconv.FormatInt(v.Int, 10)
-	case reply.Bulk:
+	case resp.Bulk:
 		return strconv.Quote(v.Str)
-	case reply.Status:
+	case resp.Status:
 		return "+" + v.Str
-	case reply.Error:
+	case resp.Error:
 		return "-" + v.Str
-	case reply.Array:
+	case resp.Array:
 		parts := make([]string, len(v.Array))
 		for i, e := range v.Array {
 			parts[i] = render(e)

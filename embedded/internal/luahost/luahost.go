@@ -8,7 +8,7 @@
 //   - a table with an index up to 67108864 has all places below it: t[5e7] = 1 takes 800 MB;
 //   - a function that loads fewer than 200 locals may not compile when its expressions need the registers: gopher-lua has 200 of both;
 //   - Lua calls nest 20000 deep, in Redis 16384 before the first overflow of a server;
-//   - a status reply that a script keeps in a library-level local is lent again;
+//   - a status reply that a function keeps in a library-level local is lent again;
 //   - math.random has its own sequence for each library, not for each server;
 //   - library functions other than those of string patterns cannot be stopped by Kill while they run, only the Lua around them;
 //   - what crashes real servers does not crash here: error({}) answers "ERR unknown error", redis.register_function() an error.
@@ -23,7 +23,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // Version is what a script sees as redis.REDIS_VERSION. The behaviour is that
@@ -47,7 +47,7 @@ type Host interface {
 	// name; the slice is valid during the call only, its strings always. An error
 	// reply carries its code; the texts for unknown commands and wrong arity inside
 	// of scripts are the host's too.
-	Call(args []string) reply.Value
+	Call(args []string) resp.Value
 	// Log takes one line of redis.log, at one of the levels LogDebug to LogWarning.
 	Log(level int, text string)
 	// Allowed answers redis.acl_check_cmd: whether the caller may run args. Known is false if there is no such command.
@@ -80,18 +80,15 @@ type Library struct {
 	observer  Observer // or nil
 	blocks    []Block  // for the observer
 
-	host     Host      // of the running call, else nil
-	inHost   bool      // Host.Call is running; still set after it panicked
-	argv     []string  // reused by redis.call
-	statuses statuses  // reused by replies such as OK
-	json     jsonState // what cjson's options are set to
+	host     Host     // of the running call, else nil
+	inHost   bool     // Host.Call is running; still set after it panicked
+	argv     []string // reused by redis.call
+	statuses statuses // reused by replies such as OK
 	handler  *lua.LFunction
 	locate   *lua.LFunction
-	resumed  int    // what nested was when the running coroutine was resumed
-	nested   int    // protected calls and coroutines that run
+	nested   int    // protected calls that run
 	raisedAt string // where the last error that nothing caught was raised, as "user_function:3: "
 	loading  bool
-	resp3    bool // the script has asked for the shapes of RESP3
 }
 
 // Load runs the top level of a library. The error's text is what Redis answers
@@ -102,7 +99,7 @@ func Load(code string, observer Observer) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{Name: head.name, Code: code, observer: observer, callbacks: map[string]*lua.LFunction{}, random: newRand48(), json: newJSONState()}
+	l := &Library{Name: head.name, Code: code, observer: observer, callbacks: map[string]*lua.LFunction{}, random: newRand48()}
 	l.open()
 	if err := l.runTopLevel(head.body); err != nil {
 		return nil, err
@@ -141,7 +138,7 @@ func (l *Library) Kill() { l.budget.killed.Store(true) }
 // instructions and never within Host.Call.
 func (l *Library) OnSlow(after time.Duration, f func()) { l.budget.slowAfter, l.budget.slow = after, f }
 
-// The limits of a Lua state. Lua-to-Lua calls nest up to callDepth, and protected calls and coroutines, which
+// The limits of a Lua state. Lua-to-Lua calls nest up to callDepth, and protected calls, which
 // take more of the machine's stack, up to maxNested; both are Lua 5.1's. The stack of values starts small and grows.
 const (
 	callDepth    = 20000
@@ -168,15 +165,13 @@ func (l *Library) open() {
 
 	globals := l.env.globals
 	l.openBase(globals)
-	l.openCoroutine(globals)
 	modules := map[string]*lua.LTable{
 		"string":   l.newString(),
 		"table":    l.newTable(),
 		"math":     l.newMath(),
-		"os":       l.newOS(),
 		"bit":      l.newBit(),
 		"struct":   l.newStruct(),
-		"cjson":    l.newCJSON(&l.json),
+		"cjson":    l.newCJSON(),
 		"cmsgpack": l.newMessagePack(),
 		"redis":    l.newRedis(),
 	}

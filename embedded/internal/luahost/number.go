@@ -7,7 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // formatNumber is Lua's "%.14g", which tostring, .. and table.concat use.
@@ -61,7 +61,7 @@ func formatArgument(n float64) string {
 	if s, special := formatSpecial(n); special {
 		return s
 	}
-	return reply.FormatFloat(n)
+	return resp.FormatFloat(n)
 }
 
 // parseNumber reads a string as Lua 5.1 does where a number is wanted: C's
@@ -113,7 +113,7 @@ func strtod(s string) (n float64, end int) {
 	case foldPrefix(rest, "inf"):
 		return math.Copysign(math.Inf(1), signOf(negative)), i + 3
 	case foldPrefix(rest, "nan"):
-		return math.Copysign(quietNaN, signOf(negative)), i + 3 + nanPayload(rest[3:])
+		return math.Copysign(quietNaN, signOf(negative)), i + 3
 	case foldPrefix(rest, "0x") && hexFollows(rest[2:]):
 		n, size := parseHexFloat(rest)
 		return math.Copysign(n, signOf(negative)), i + size
@@ -141,23 +141,6 @@ func signOf(negative bool) float64 {
 
 func foldPrefix(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
-}
-
-// nanPayload is the length of "(chars)" after "nan".
-func nanPayload(s string) int {
-	if s == "" || s[0] != '(' {
-		return 0
-	}
-	for i := 1; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == ')':
-			return i + 1
-		case c != '_' && !('0' <= c && c <= '9') && !('a' <= c|0x20 && c|0x20 <= 'z'):
-			return 0
-		}
-	}
-	return 0
 }
 
 func hexFollows(s string) bool {

@@ -16,16 +16,27 @@ type Block struct {
 	Loaded   bool // it has run while the library loaded
 }
 
-// Observer is embedded.Observer, which describes it.
+// Observer is embedded.Observer, which says what values and lines are.
 type Observer interface {
+	// Loaded gives the blocks of a library, by their numbers.
 	Loaded(library string, blocks []Block)
+	// Called begins a call, and returns how many instructions it may take: then it ends with an error. 0 means any number.
 	Called(library, function string, keys, args []string) (most int)
+	// Block says that a block of the library runs.
 	Block(i int)
+	// Operator reports operands that are legal and nearly always wrong. The problem is "division-by-zero" (by 0), "mixed-comparison" (of values of
+	// different types, of numbers as texts, or with NaN) or "hole" (the length of a list that has one).
 	Operator(line int, problem, text string, operands ...any)
+	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
 	Text(line int, text, problem, what string)
+	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of
+	// its keys: of a text its bytes, of a list those that the command passes. Protected means redis.pcall.
 	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
+	// Replied ends a command, with the number of elements of its reply, or its error.
 	Replied(elements int, failure string)
+	// Returned gives what an annotated function has returned: true and its results, or false and what it raised.
 	Returned(values []any)
+	// Ended ends a call, with the number of instructions that it took.
 	Ended(steps int)
 }
 
@@ -33,6 +44,7 @@ type Observer interface {
 const (
 	blockName    = "\x00block"
 	returnedName = "\x00returned"
+	raisedName   = "\x00raised"
 	divideName   = "\x00divide"
 	multiplyName = "\x00multiply"
 	negateName   = "\x00negate"
@@ -89,12 +101,17 @@ func (r *rewriter) body(at ast.PositionHolder, in []ast.Stmt) []ast.Stmt {
 	return append([]ast.Stmt{mark}, r.block(in)...)
 }
 
-// returned has the observer see what an author's function returns: the generated entry calls it in a line of its own.
+// returned has the observer see what an author's function returns, into locals that begin with out_, or what is raised: the generated entry
+// calls it in a line of its own, and what runs the entry begins with rlfunc_ok.
 func (r *rewriter) returned(s *ast.LocalAssignStmt) {
-	if !r.observe || s.Names[0] != "rlfunc_ok" || len(s.Exprs) != 1 {
+	hook := returnedName
+	if s.Names[0] == "rlfunc_ok" {
+		hook = raisedName
+	}
+	if !r.observe || len(s.Exprs) != 1 || hook == returnedName && !strings.HasPrefix(s.Names[0], "out_") {
 		return
 	}
-	name := &ast.IdentExpr{Value: returnedName}
+	name := &ast.IdentExpr{Value: hook}
 	place(name, s)
 	c := &ast.FuncCallExpr{Func: name, Args: s.Exprs}
 	place(c, s)
@@ -133,13 +150,22 @@ func (l *Library) openObserved() {
 		}
 		return 0
 	})
-	set(returnedName, func(L *lua.LState) int {
-		values := make([]any, L.GetTop())
-		for i := range values {
-			values[i] = l.plain(L.Get(i+1), 0)
+	values := func(L *lua.LState) []any {
+		all := make([]any, L.GetTop())
+		for i := range all {
+			all[i] = l.plain(L.Get(i+1), 0)
 		}
-		l.observer.Returned(values)
-		return len(values)
+		return all
+	}
+	set(returnedName, func(L *lua.LState) int {
+		l.observer.Returned(append([]any{true}, values(L)...))
+		return L.GetTop()
+	})
+	set(raisedName, func(L *lua.LState) int { // what pcall returns
+		if L.Get(1) == lua.LFalse && !strings.HasPrefix(failureText(L.Get(2)), "RLARG ") { // which the entry raises itself
+			l.observer.Returned(values(L))
+		}
+		return L.GetTop()
 	})
 	binary := func(event string, calculate func(L *lua.LState, a, b float64) float64) lua.LGFunction {
 		return func(L *lua.LState) int {
@@ -310,4 +336,12 @@ func (l *Library) command(L *lua.LState, args []string, protected bool) {
 	}
 	keys, sizes, write := l.host.KeysOf(args)
 	l.observer.Command(lineOf(L), values, keys, sizes, write, protected)
+}
+
+// failureText is the text of what was raised.
+func failureText(raised lua.LValue) string {
+	if t, ok := raised.(*lua.LTable); ok {
+		raised = t.RawGetString("err")
+	}
+	return raised.String()
 }

@@ -124,66 +124,6 @@ func (l *Library) caught(err error) lua.LValue {
 	return e.Object
 }
 
-func (l *Library) baseLoadString(c call) int {
-	source := c.text(1)
-	return l.loadChunk(c, source, c.optText(2, source))
-}
-
-func (l *Library) baseLoad(c call) int {
-	f := c.function(1)
-	name := c.optText(2, "=(load)")
-	var b strings.Builder
-	for {
-		c.Push(f)
-		c.Call(0, 1)
-		piece := c.Get(-1)
-		c.Pop(1)
-		if piece == lua.LNil {
-			break
-		}
-		s, ok := toText(piece)
-		if !ok {
-			c.Push(lua.LNil)
-			c.Push(lua.LString("reader function must return a string"))
-			return 2
-		}
-		if s == "" {
-			break
-		}
-		b.WriteString(s)
-	}
-	return l.loadChunk(c, b.String(), name)
-}
-
-func (l *Library) loadChunk(c call, source, name string) int {
-	proto, err := compileChunk(source, shortName(name))
-	if err != nil {
-		c.Push(lua.LNil)
-		c.Push(lua.LString(err.Error()))
-		return 2
-	}
-	return c.one(l.chunk(proto))
-}
-
-// shortName is how a chunk is called in messages, 60 bytes at most.
-func shortName(name string) string {
-	const limit = 60
-	switch {
-	case strings.HasPrefix(name, "="):
-		return name[1:min(len(name), limit)]
-	case strings.HasPrefix(name, "@"):
-		if name = name[1:]; len(name) > limit-8 {
-			name = "..." + name[len(name)-(limit-8):]
-		}
-		return name
-	}
-	line, _, more := strings.Cut(strings.ReplaceAll(name, "\r", "\n"), "\n")
-	if room := limit - 17; more || len(line) > room {
-		return `[string "` + line[:min(len(line), room)] + `..."]`
-	}
-	return `[string "` + line + `"]`
-}
-
 // vmErrors are sentences of gopher-lua that Lua 5.1 words in another way.
 var vmErrors = []struct {
 	part    string // a text without it is not of this kind

@@ -1,11 +1,13 @@
 package luahost
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/rlfunc/rlfunc/embedded/internal/reply"
+	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 // newRedis is the table "redis" of a running function.
@@ -15,15 +17,10 @@ func (l *Library) newRedis() *lua.LTable {
 		"sha1hex":       redisSHA1,
 		"error_reply":   redisErrorReply,
 		"status_reply":  redisStatusReply,
-		"setresp":       l.redisSetResp,
-		"set_repl":      redisSetRepl,
 		"acl_check_cmd": l.redisMayRun,
 	})
 	t.RawSetString("call", l.state.NewFunction(func(L *lua.LState) int { return l.redisCall(L, true) }))
 	t.RawSetString("pcall", l.state.NewFunction(func(L *lua.LState) int { return l.redisCall(L, false) }))
-	for name, n := range map[string]int{"REPL_NONE": 0, "REPL_AOF": 1, "REPL_SLAVE": 2, "REPL_REPLICA": 2, "REPL_ALL": 3} {
-		t.RawSetString(name, lua.LNumber(n))
-	}
 	constants(t)
 	return t
 }
@@ -67,7 +64,7 @@ func (l *Library) redisCall(L *lua.LState, raise bool) int {
 }
 
 // elements counts those of a reply, each 4 KiB of a text as one, or returns its error.
-func elements(v *reply.Value) (n int, failure string) {
+func elements(v *resp.Value) (n int, failure string) {
 	if v.IsError() {
 		return 0, v.Str
 	}
@@ -133,7 +130,8 @@ func redisSHA1(c call) int {
 		throw(c.LState, "wrong number of arguments")
 	}
 	s, _ := toText(c.Get(1))
-	return c.oneText(ScriptSHA(s))
+	sum := sha1.Sum([]byte(s))
+	return c.oneText(hex.EncodeToString(sum[:]))
 }
 
 // redisErrorReply makes {err = text}; a text of one word gets the code ERR.
@@ -157,32 +155,6 @@ func redisStatusReply(c call) int {
 		return c.one(field("err", lua.LString("ERR wrong number or type of arguments")))
 	}
 	return c.one(field("ok", s))
-}
-
-// redisSetResp chooses the shapes that replies of commands have until the end of the call.
-func (l *Library) redisSetResp(c call) int {
-	if c.GetTop() != 1 {
-		throw(c.LState, "redis.setresp() requires one argument.")
-	}
-	n, _ := toNumber(c.Get(1))
-	v := toInteger(n)
-	if v != 2 && v != 3 {
-		throw(c.LState, "RESP version must be 2 or 3.")
-	}
-	l.resp3 = v == 3
-	return 0
-}
-
-// redisSetRepl checks its argument; nothing is replicated here.
-func redisSetRepl(c call) int {
-	if c.GetTop() != 1 {
-		throw(c.LState, "redis.set_repl() requires one argument.")
-	}
-	n, _ := toNumber(c.Get(1))
-	if toInteger(n)&^3 != 0 {
-		throw(c.LState, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
-	}
-	return 0
 }
 
 func (l *Library) redisMayRun(c call) int {

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/rlfunc/rlfunc/embedded/internal/wire"
 )
 
 // flagNames are the flags of a function, in the order in which Redis lists them.
@@ -159,10 +157,7 @@ func parseMetadata(code string) (metadata, error) {
 	if end < 0 {
 		return metadata{}, errors.New("Invalid library metadata")
 	}
-	parts, ok := wire.Words(code[:end])
-	if !ok || len(parts) == 0 {
-		return metadata{}, errors.New("Invalid library metadata")
-	}
+	parts := strings.Fields(code[:end])
 	m := metadata{engine: parts[0][2:], body: code[end:]}
 	named := false
 	for _, part := range parts[1:] {

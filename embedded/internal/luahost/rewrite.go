@@ -19,7 +19,6 @@ const (
 //
 //   - a, b = b, a evaluates all of the right side before anything is assigned;
 //   - x .. y prints numbers with 14 digits, and x % y is x - floor(x/y)*y;
-//   - an error in an operation over several lines has the line of its end;
 //   - 010 is ten, and for i = 1, '3' counts to three.
 //
 // It refuses goto and labels, which Lua 5.1 does not have.
@@ -118,10 +117,8 @@ func (r *rewriter) expression(e ast.Expr) ast.Expr {
 		e.Lhs, e.Rhs = r.expression(e.Lhs), r.expression(e.Rhs)
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = r.expression(e.Lhs), r.expression(e.Rhs)
-		e.SetLine(lastLine(e.Rhs))
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = r.expression(e.Lhs), r.expression(e.Rhs)
-		e.SetLine(lastLine(e.Rhs))
 		if e.Operator == "%" {
 			return hiddenCall(moduloName, e, e.Lhs, e.Rhs)
 		}
@@ -151,7 +148,6 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		link, ok := chain.(*ast.StringConcatOpExpr)
 		if !ok {
 			operands = append(operands, r.expression(chain))
-			e.SetLine(lastLine(chain))
 			return hiddenCall(concatName, e, operands...)
 		}
 		operands = append(operands, r.expression(link.Lhs))
@@ -225,33 +221,6 @@ func sequence(s *ast.AssignStmt) ast.Stmt {
 		block.Stmts = append(block.Stmts, single)
 	}
 	return block
-}
-
-// lastLine is the line of an operand's last token, as far as the tree knows; an
-// error in an operation is reported there.
-func lastLine(e ast.Expr) int {
-	line := max(e.Line(), e.LastLine())
-	switch e := e.(type) {
-	case *ast.AttrGetExpr:
-		return max(line, lastLine(e.Key))
-	case *ast.FuncCallExpr:
-		for _, a := range e.Args {
-			line = max(line, lastLine(a))
-		}
-	case *ast.LogicalOpExpr:
-		return max(line, lastLine(e.Rhs))
-	case *ast.RelationalOpExpr:
-		return max(line, lastLine(e.Rhs))
-	case *ast.ArithmeticOpExpr:
-		return max(line, lastLine(e.Rhs))
-	case *ast.UnaryMinusOpExpr:
-		return max(line, lastLine(e.Expr))
-	case *ast.UnaryNotOpExpr:
-		return max(line, lastLine(e.Expr))
-	case *ast.UnaryLenOpExpr:
-		return max(line, lastLine(e.Expr))
-	}
-	return line
 }
 
 func place(e, at ast.PositionHolder) {

@@ -12,14 +12,9 @@ import (
 const maxString = 512 << 20
 
 func (l *Library) newString() *lua.LTable {
-	t := l.module(map[string]func(c call) int{
-		"byte": stringByte,
-		"char": stringChar,
-		"dump": func(c call) int {
-			c.function(1)
-			c.fail("unable to dump given function")
-			return 0
-		},
+	return l.module(map[string]func(c call) int{
+		"byte":    stringByte,
+		"char":    stringChar,
 		"find":    stringFind,
 		"format":  l.stringFormat,
 		"gmatch":  stringGMatch,
@@ -32,8 +27,6 @@ func (l *Library) newString() *lua.LTable {
 		"sub":     stringSub,
 		"upper":   func(c call) int { return c.oneText(upper(c.text(1))) },
 	})
-	t.RawSetString("gfind", t.RawGetString("gmatch"))
-	return t
 }
 
 // position turns a negative index into one from the start.

@@ -8,18 +8,11 @@ import (
 
 func (l *Library) newTable() *lua.LTable {
 	return l.module(map[string]func(c call) int{
-		"concat":   l.tableConcat,
-		"foreach":  l.tableForEach,
-		"foreachi": l.tableForEachI,
-		"getn":     func(c call) int { return c.oneNumber(float64(l.env.behind(c.table(1)).Len())) },
-		"insert":   l.tableInsert,
-		"maxn":     l.tableMaxN,
-		"remove":   l.tableRemove,
-		"setn": func(c call) int {
-			c.fail("'setn' is obsolete")
-			return 0
-		},
-		"sort": l.tableSort,
+		"concat": l.tableConcat,
+		"insert": l.tableInsert,
+		"maxn":   l.tableMaxN,
+		"remove": l.tableRemove,
+		"sort":   l.tableSort,
 	})
 }
 
@@ -43,26 +36,6 @@ func (l *Library) tableConcat(c call) int {
 		b.WriteString(s)
 	}
 	return c.oneText(b.String())
-}
-
-func (l *Library) tableForEach(c call) int {
-	t, f := l.env.behind(c.table(1)), c.function(2)
-	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
-		if stop := call2(c, f, k, v); stop != lua.LNil {
-			return c.one(stop)
-		}
-	}
-	return 0
-}
-
-func (l *Library) tableForEachI(c call) int {
-	t, f := l.env.behind(c.table(1)), c.function(2)
-	for i := 1; i <= t.Len(); i++ {
-		if stop := call2(c, f, lua.LNumber(i), t.RawGetInt(i)); stop != lua.LNil {
-			return c.one(stop)
-		}
-	}
-	return 0
 }
 
 func call2(c call, f *lua.LFunction, a, b lua.LValue) lua.LValue {

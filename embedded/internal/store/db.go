@@ -3,8 +3,6 @@
 // Nothing in it locks, and no call reads a clock: the caller serialises the calls and gives the time.
 package store
 
-import "math/rand/v2"
-
 // A DB is one numbered database. Its zero value is empty and ready.
 type DB struct {
 	keys     table[Entry]
@@ -168,18 +166,6 @@ func (d *DB) Each(now int64, visit func(key string, e *Entry)) {
 			visit(c.key, &c.val)
 		}
 	}
-}
-
-// Random returns any key, or false if there is none.
-func (d *DB) Random(now int64) (string, bool) {
-	for d.keys.len() > 0 {
-		c := d.keys.order[rand.IntN(d.keys.len())]
-		if now <= c.val.Expire {
-			return c.key, true
-		}
-		d.expire(c)
-	}
-	return "", false
 }
 
 // Sweep looks at the next n keys in turn and removes those that have expired.

@@ -71,9 +71,6 @@ func (e *Entry) Len() int {
 	return len(e.Str)
 }
 
-// Size is the approximate number of bytes that the key takes.
-func (e *Entry) Size() int64 { return e.size }
-
 func (e *Entry) bytes(key string) int64 {
 	n := int64(len(key)) + keyOverhead
 	switch e.Kind {
@@ -111,28 +108,4 @@ func newEntry(kind Kind) Entry {
 		e.Stream = &Stream{}
 	}
 	return e
-}
-
-// Clone gives a deep copy, as COPY needs.
-func (e *Entry) Clone() Entry {
-	c := newEntry(e.Kind)
-	c.Str, c.Expire = e.Str, e.Expire
-	switch e.Kind {
-	case List:
-		for i := range e.List.Len() {
-			c.List.PushBack(e.List.At(i))
-		}
-	case Hash:
-		e.Hash.Each(func(field, value string) { c.Hash.Set(field, value) })
-	case Set:
-		c.Set.words = e.Set.words
-		e.Set.Each(func(member string) { c.Set.Add(member) })
-	case ZSet:
-		for n := e.ZSet.At(0); n != nil; n = n.Next() {
-			c.ZSet.Set(n.Member, n.Score)
-		}
-	case StreamKind:
-		c.Stream = e.Stream.clone()
-	}
-	return c
 }

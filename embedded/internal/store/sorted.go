@@ -178,9 +178,6 @@ func (z *Sorted) At(rank int) *Node {
 	return at
 }
 
-// Random returns any node of a sorted set that is not empty.
-func (z *Sorted) Random() *Node { return z.At(rand.IntN(z.nodes.len())) }
-
 // A Range selects neighbouring members.
 type Range interface {
 	Below(n *Node) bool // n comes before the range

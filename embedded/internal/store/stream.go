@@ -194,12 +194,3 @@ func (s *Stream) Descend(from StreamID) iter.Seq2[StreamID, []string] {
 }
 
 func (s *Stream) used() int64 { return s.bytes + streamOverhead }
-
-func (s *Stream) clone() *Stream {
-	c := *s
-	c.nodes = make([]*streamNode, len(s.nodes))
-	for i, n := range s.nodes {
-		c.nodes[i] = &streamNode{slices.Clone(n.ids), slices.Clone(n.fields)} // fields are never changed in place
-	}
-	return &c
-}

@@ -1,5 +1,11 @@
 package store
 
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
 // A table is a map whose entries can also be walked in steps while it changes.
 // Entries keep the order of insertion as long as nothing is deleted from a large table.
 type table[V any] struct {
@@ -102,4 +108,133 @@ func (t *table[V]) scanElements(cursor uint64, count int, visit func(*cell[V])) 
 		count = smallTable
 	}
 	return t.scan(cursor, count, visit)
+}
+
+// Fields is a hash's content.
+type Fields struct {
+	t     table[string]
+	bytes int64
+}
+
+// Len is the number of fields.
+func (f *Fields) Len() int { return f.t.len() }
+
+// Get returns a field's value.
+func (f *Fields) Get(field string) (value string, ok bool) {
+	if c := f.t.get(field); c != nil {
+		return c.val, true
+	}
+	return "", false
+}
+
+// Set stores a field and reports whether it is new.
+func (f *Fields) Set(field, value string) bool {
+	c, created := f.t.put(field)
+	if created {
+		f.bytes += int64(len(field))
+	}
+	f.bytes += int64(len(value) - len(c.val))
+	c.val = value
+	return created
+}
+
+// Delete removes a field and reports whether it was there.
+func (f *Fields) Delete(field string) bool {
+	c := f.t.get(field)
+	if c == nil {
+		return false
+	}
+	f.bytes -= int64(len(field) + len(c.val))
+	return f.t.delete(field)
+}
+
+// Each visits all fields, in the order of insertion while the hash is small.
+func (f *Fields) Each(visit func(field, value string)) {
+	for _, c := range f.t.order {
+		visit(c.key, c.val)
+	}
+}
+
+// Scan is table.scan over the fields.
+func (f *Fields) Scan(cursor uint64, count int, visit func(field, value string)) uint64 {
+	return f.t.scanElements(cursor, count, func(c *cell[string]) { visit(c.key, c.val) })
+}
+
+// At returns the i-th field.
+func (f *Fields) At(i int) (field, value string) {
+	c := f.t.order[i]
+	return c.key, c.val
+}
+
+// Members is a set's content.
+type Members struct {
+	t     table[struct{}]
+	bytes int64
+	words bool // a member that is not an integer was added
+}
+
+// Len is the number of members.
+func (m *Members) Len() int { return m.t.len() }
+
+// Has reports whether member is in the set.
+func (m *Members) Has(member string) bool { return m.t.get(member) != nil }
+
+// Add puts member in and reports whether it is new.
+func (m *Members) Add(member string) bool {
+	_, created := m.t.put(member)
+	if created {
+		m.bytes += int64(len(member))
+		if _, ok := integer(member); !ok {
+			m.words = true
+		}
+	}
+	return created
+}
+
+// Delete removes member and reports whether it was there.
+func (m *Members) Delete(member string) bool {
+	if !m.t.delete(member) {
+		return false
+	}
+	m.bytes -= int64(len(member))
+	return true
+}
+
+// Each visits all members: integers in their own order, others in the order of insertion, while the set is small.
+func (m *Members) Each(visit func(member string)) {
+	if !m.ordered() {
+		for _, c := range m.t.order {
+			visit(c.key)
+		}
+		return
+	}
+	all := make([]int64, 0, m.t.len())
+	for _, c := range m.t.order {
+		n, _ := integer(c.key)
+		all = append(all, n)
+	}
+	slices.SortFunc(all, cmp.Compare)
+	for _, n := range all {
+		visit(strconv.FormatInt(n, 10))
+	}
+}
+
+// Scan is table.scan over the members.
+func (m *Members) Scan(cursor uint64, count int, visit func(member string)) uint64 {
+	if m.ordered() {
+		m.Each(visit)
+		return 0
+	}
+	return m.t.scanElements(cursor, count, func(c *cell[struct{}]) { visit(c.key) })
+}
+
+// At returns the i-th member.
+func (m *Members) At(i int) string { return m.t.order[i].key }
+
+// ordered reports whether Redis would keep the set as an intset.
+func (m *Members) ordered() bool { return !m.words && m.t.len() <= smallTable }
+
+func integer(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == s
 }

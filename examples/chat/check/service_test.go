@@ -82,12 +82,12 @@ func (s *service) write(t *testing.T, text string) {
 // spent is what a subject has spent and reserved, in tokens.
 func (s *service) spent(t *testing.T, c *client) int64 {
 	t.Helper()
-	hour := cost.MustPackAccountBudget(cost.AccountBudget{Budget: 2000e6, Window: time.Hour})
-	result, err := s.costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject("device=" + c.hash()), Limits: hour})
+	hour := cost.PackBudget(cost.Budget{Budget: 2000e6, Window: time.Hour})
+	result, err := s.costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject("device=" + c.hash()), Budgets: hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int64(result.Limits[0].Spent / 1e6)
+	return int64(result.Budgets[0].Spent / 1e6)
 }
 
 // reload writes a policy and waits until the service uses it: RateLimit-Policy of GET /v1/models then begins with models.

@@ -21,7 +21,7 @@ func main() {
 func handler(file, redisAddr string) http.Handler {
 	limits, err := policy.Load(file)
 	must(err)
-	g, err := guard.New(redis.NewClient(&redis.Options{Addr: redisAddr}), limits, guard.Options{})
+	g, err := guard.New(redis.NewClient(&redis.Options{Addr: redisAddr, ContextTimeoutEnabled: true}), limits, guard.Options{})
 	must(err)
 	m, err := httpguard.New(g, httpguard.Options{})
 	must(err)

@@ -23,7 +23,7 @@ func main() {
 func server(file, redisAddr string) *grpc.Server {
 	limits, err := policy.Load(file)
 	must(err)
-	g, err := guard.New(redis.NewClient(&redis.Options{Addr: redisAddr}), limits, guard.Options{})
+	g, err := guard.New(redis.NewClient(&redis.Options{Addr: redisAddr, ContextTimeoutEnabled: true}), limits, guard.Options{})
 	must(err)
 	i, err := grpcguard.New(g, grpcguard.Options{})
 	must(err)

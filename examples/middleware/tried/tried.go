@@ -47,7 +47,7 @@ func Handler(t *testing.T, make func(file, redisAddr string) http.Handler) {
 	if got[200] != 10 || got[429] != 2 {
 		t.Errorf("statuses are %v", got)
 	}
-	further := map[string]*http.Request{"another path": httptest.NewRequest(http.MethodPost, "/v1%2Fchat", nil)}
+	further := map[string]*http.Request{"another path": httptest.NewRequest(http.MethodPost, "/V1/ch%61t/", nil)}
 	for _, header := range []string{"X-API-Key", "X-Fingerprint", "X-Forwarded-For", "Idempotency-Key"} {
 		further[header] = httptest.NewRequest(http.MethodPost, "/v1/chat", nil)
 		further[header].Header.Set(header, "203.0.113.7")

@@ -21,7 +21,7 @@ type owner struct{ user, org string }
 var owners = map[string]owner{"key-of-ada": {"ada", "acme"}, "key-of-bob": {"bob", "acme"}}
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	limits, err := policy.Load("limits.yaml")
 	must(err)
 	g, err := guard.New(rdb, limits, guard.Options{})

@@ -21,35 +21,35 @@ import (
 func main() {
 	limits, err := policy.Load("limits.yaml")
 	must(err)
-	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}), limits, guard.Options{})
+	g, err := guard.New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true}), limits, guard.Options{})
 	must(err)
 	m, err := httpguard.New(g, httpguard.Options{})
 	must(err)
 	must(http.ListenAndServe("127.0.0.1:8080", m.For("chat", http.HandlerFunc(chat))))
 }
 
-const perToken = fcall.Micros(15)                            // 15 dollars for a million tokens
-var usage = regexp.MustCompile(`"total_tokens": ?(\d{1,9})`) // in the last event of the stream
+var usage = regexp.MustCompile(`"total_tokens"\s*:\s*(\d+)\b`) // so far, in each event or in the last one
 
 func chat(w http.ResponseWriter, r *http.Request) {
-	charge := httpguard.FromContext(r.Context()).Charge
 	// Reads the answer to its end even if the client hangs up, because the model charges for it.
 	answer, err := http.Post(os.Getenv("MODEL_URL"), "application/json", http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
-		_ = charge.Settle(r.Context(), 0) // nothing was spent
-		w.WriteHeader(http.StatusBadGateway)
-		return
+		answer = &http.Response{StatusCode: http.StatusBadGateway, Body: http.NoBody}
 	}
 	defer answer.Body.Close()
+	w.Header()["Content-Type"], w.Header()["Retry-After"] = answer.Header["Content-Type"], answer.Header["Retry-After"]
 	w.WriteHeader(answer.StatusCode)
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		_, _ = io.WriteString(w, lines.Text()+"\n")
+	used := []string{""}
+	for lines, line := bufio.NewReader(answer.Body), ""; err == nil; {
+		line, err = lines.ReadString('\n')
+		_, _ = io.WriteString(w, line)
 		_ = http.NewResponseController(w).Flush()
-		if found := usage.FindStringSubmatch(lines.Text()); found != nil {
-			tokens, _ := strconv.Atoi(found[1])
-			_ = charge.Settle(r.Context(), perToken*fcall.Micros(tokens))
-		}
-	} // if there was no usage, the estimate stays charged
+		used = append(used, usage.FindStringSubmatch(line)...)
+	}
+	tokens, err := strconv.Atoi(used[len(used)-1])
+	if err == nil || answer.StatusCode != http.StatusOK { // an error costs nothing, and an answer without a usage the estimate
+		_ = httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 15*fcall.Micros(tokens)) // 15 dollars for a million tokens
+	}
 }
 
 func must(err error) {

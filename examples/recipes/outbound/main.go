@@ -13,17 +13,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
+	"github.com/rlfunc/rlfunc/guard/outbound"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	limits, err := policy.Load("limits.yaml")
 	must(err)
 	g, err := guard.New(rdb, limits, guard.Options{})
 	must(err)
-	transport, err := httpguard.NewTransport(g, httpguard.TransportOptions{})
+	transport, err := outbound.New(g, outbound.Options{})
 	must(err)
 	client := &http.Client{Transport: transport}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {

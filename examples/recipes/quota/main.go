@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
@@ -23,7 +23,7 @@ type customer struct {
 var customers = map[string]customer{"key-of-ada": {"ada", "Asia/Kolkata", 3}, "key-of-bob": {"bob", "America/New_York", 1000}}
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	client, err := ratelimit.New(rdb, fcall.Options{Namespace: "api"})
 	must(err)
 	http.HandleFunc("GET /v1/report", func(w http.ResponseWriter, r *http.Request) {

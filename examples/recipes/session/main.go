@@ -26,7 +26,7 @@ func user(r *http.Request) (string, error) {
 }
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	limits, err := policy.Load("limits.yaml")
 	must(err)
 	g, err := guard.New(rdb, limits, guard.Options{})

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
 	limits, err := policy.Load("limits.yaml")
 	must(err)
 	g, err := guard.New(rdb, limits, guard.Options{})

@@ -10,7 +10,7 @@ local max_challenges, max_open = 128, 64
 -- and a refusal.
 function challenge_set.read(key, clock_us)
   local open, used, to_delete, last_number, now_us, last_us = {}, {}, {}, 0, clock_us, clock_us
-  local all = redis.call('HGETALL', key) -- rlfunc:ignore key-loop 128 at max_challenges
+  local all = redis.call('HGETALL', key) -- rlfunc:ignore key-loop 128 at most
   for i = 1, #all, 2 do
     local text = all[i + 1]
     local state, expires_us, issued_us = challenge_record.read(key, text, clock_us)

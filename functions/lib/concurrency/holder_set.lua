@@ -1,220 +1,120 @@
---- The holders of a subject and the leases on their places, in one key: a string, or a sorted set if there are many.
+--- The holders of a subject: a sorted set of 'lease:<holder>' by the time when its lease ends.
 ---
---- A lease that has ended stays ended: the time of the last change is kept, and if the clock is set back, no lease that had
---- ended by then counts again. Leases that had not ended last that much longer.
----
---- A fence is the clock in microseconds, or one more than the last fence, if that is greater. So fences grow after a failover
---- that lost some, as long as the new primary's clock is not behind by more than the failover took. The last fence is kept
---- for an hour after it and after the last lease, at least, so fences also grow if the clock is set back by less.
---- @use clock refusal holder_head holder_text holder_tree
+--- A holder of several places also has 'weight:<holder>', and 'extra' is what leases take beyond one place each. Their scores are negative,
+--- so a range of times has leases alone. If the clock is set back, leases last that much longer; those that were removed stay ended.
+--- @use clock
 --- @lib holder_set
+--- @state holders 2 'lease:<holder>' by the end of its lease; 'weight:<holder>' and 'extra' by their numbers, negative
 local holder_set = {}
 
-local most_listed = 100
+-- An acquisition removes at most this many leases that have ended, or all of them if a holder has several places.
+local most_removed = 100
 
--- How long the last fence is kept after its time and the last lease; the key's expiry is set once in as long, if no more is needed.
-local keep_us = 3600000000
+-- How long the key outlives its last lease, and so does the last fence: a lease is removed together with its fence.
+holder_set.keep_us = 3600000000
 
--- Reads what a call of this holder needs, '' for none: a set, with the places in use, and the holder's place or nil. Or nil and a
--- refusal.
-local function open(key, holder, now_us)
-  local text, member = redis.call('MGET', key)[1], '' -- MGET of a sorted set is false, GET an error
-  if not text then
-    member = redis.call('ZRANGE', key, '0', '0')[1]
-    if not member then
-      return {
-        key = key, text = '', member = '', places = {}, now_us = now_us, after_us = now_us, fence = 0, changed_us = 0, expiry_us = 0,
-        until_us = holder_head.forever_us, in_use = 0, powers = 1,
-      }
-    end
-  end
-  local head = text or string.sub(member, 2)
-  if #head < holder_head.bytes then
-    return nil, refusal.state(key, 'holds no holders')
-  end
-  local fence, changed_us, expiry_us, until_us, in_use, powers = struct.unpack('<dddddd', head)
-  if not holder_head.valid(fence, changed_us, expiry_us, until_us, in_use, powers) then
-    return nil, refusal.state(key, 'holds no holders')
-  end
-  local after_us = now_us
-  if changed_us > now_us then
-    after_us = changed_us
-  end
-  local set = {
-    key = key, text = text, member = member, now_us = now_us, after_us = after_us, fence = fence, changed_us = changed_us,
-    expiry_us = expiry_us, until_us = until_us, in_use = in_use, powers = powers,
-  }
-  local readable, place
-  if text then
-    readable, place = holder_text.find(set, holder)
-  else
-    readable, place = holder_tree.find(set, holder)
-  end
-  if not readable then
-    return nil, refusal.state(key, 'holds a holder that cannot be read')
-  end
-  return set, place
+-- Returns a stored number, 0 if there is none. A score that no call has stored is made a whole number.
+local function whole(score)
+  return score and math.min(math.floor(math.abs(tonumber(score) or 9007199254740992)), 9007199254740992) or 0
 end
 
--- The time by which this many places are free, if no holder releases or renews; or nil and a refusal. They must be in use.
-local function free_us_of(set, wanted)
-  local store = set.text and holder_text or holder_tree
-  local free_us = store.free_us(set, wanted)
-  if not free_us then
-    return nil, refusal.state(set.key, 'holds a holder that cannot be read')
-  end
-  return free_us
+local function weight_of(key, holder)
+  return math.max(whole(redis.call('ZSCORE', key, 'weight:' .. holder)), 1)
 end
 
--- Checks whether a holder gets its place. Returns allowed, the places that are free without the call, what the lease of its own place
--- has left, 0 without one, the wait, the set, and its own place or nil. Or nil and a refusal.
+-- Returns when the holder's lease ends, 0 if it has none.
+function holder_set.ends_us(key, holder, now_us)
+  local ends_us = whole(redis.call('ZSCORE', key, 'lease:' .. holder))
+  return ends_us > now_us and ends_us or 0
+end
+
+-- Returns the leases that have not ended in the order of their ends, at most `most` after the first `skipped`.
+function holder_set.leases(key, now_us, skipped, most)
+  local found, rows = redis.call('ZRANGEBYSCORE', key, '(' .. clock.text(now_us), '+inf', 'WITHSCORES', 'LIMIT', skipped, most), {}
+  for i = 1, #found, 2 do
+    local holder = string.sub(found[i], 7)
+    rows[#rows + 1] = {holder = holder, weight = weight_of(key, holder), expires_after_us = whole(found[i + 1]) - now_us}
+  end
+  return rows
+end
+
+-- Returns a table with in_use, what of it is beyond one place for each lease (extra), and the holders that an acquisition removes (ended).
+function holder_set.count(key, now_us)
+  local set, members = {key = key, now_us = now_us, in_use = 0, extra = 0, stored_extra = 0, ended = {}}, redis.call('ZCARD', key)
+  if members == 0 then
+    return set
+  end
+  local now, extra = clock.text(now_us), 0
+  local leases = redis.call('ZCOUNT', key, '(' .. now, '+inf')
+  if members > leases then
+    extra = whole(redis.call('ZSCORE', key, 'extra'))
+    set.stored_extra = extra
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', 0, extra > 0 and -1 or most_removed)
+  end
+  for i = 1, #set.ended do
+    set.ended[i] = string.sub(set.ended[i], 7)
+    extra = extra > 0 and extra - weight_of(key, set.ended[i]) + 1 or 0
+  end
+  set.extra = extra
+  set.in_use = leases + extra
+  return set
+end
+
+-- Returns how long it takes until this many of the places in use are free, if no holder releases or renews.
+local function wait_us(set, places)
+  local skipped, wait = set.extra == 0 and places - 1 or 0, 0
+  local rows = holder_set.leases(set.key, set.now_us, skipped, places - skipped)
+  for i = 1, #rows do
+    wait = places > skipped and rows[i].expires_after_us or wait
+    places = places - rows[i].weight
+  end
+  return wait
+end
+
+-- Checks whether a holder gets its place, which it does if it has it. Adds to what count returns allowed, wait_us, left (the places that are
+-- free without the call) and own_ends_us, 0 without a place.
 function holder_set.check(key, holder, weight, limit, now_us)
-  local set, own = open(key, holder, now_us)
-  if not set then
-    return nil, own
-  end
-  local left = math.max(limit - set.in_use, 0)
-  if own then
-    return true, left, own.ends_us - now_us, 0, set, own
-  end
+  local set = holder_set.count(key, now_us)
   local above = set.in_use + weight - limit
-  if above > 0 then
-    local free_us, unreadable = free_us_of(set, above)
-    if not free_us then
-      return nil, unreadable
-    end
-    return false, left, 0, free_us - now_us, set
-  elseif set.text and not holder_text.can_add(set, holder) then
-    return nil, refusal.state(key, 'holds a holder that cannot be read')
-  end
-  return true, left, 0, 0, set
+  set.own_ends_us = set.in_use > 0 and holder_set.ends_us(key, holder, now_us) or 0
+  set.left = math.max(limit - set.in_use, 0)
+  set.allowed = set.own_ends_us > 0 or above <= 0
+  set.wait_us = set.allowed and 0 or wait_us(set, above)
+  return set
 end
 
--- Stores one place instead of another, either of which may be nil.
-local function store(set, place, instead_of)
-  local last_us, left_us = 0, 0
-  if place then
-    last_us = place.ends_us
-    if set.fence > last_us then
-      last_us = set.fence
-    end
+-- Lets a lease that lasts end later.
+function holder_set.extend(key, holder, ends_us, now_us)
+  redis.call('ZADD', key, string.format('%.0f', ends_us), 'lease:' .. holder)
+  clock.extend(key, ends_us - now_us + holder_set.keep_us)
+end
+
+-- Gives a holder that check allowed its place.
+function holder_set.add(set, holder, weight, ends_us)
+  for i = 1, #set.ended do
+    redis.call('ZREM', set.key, 'lease:' .. set.ended[i], 'weight:' .. set.ended[i])
   end
-  if last_us + keep_us > set.expiry_us then
-    left_us = last_us + 2 * keep_us - set.now_us
-    set.expiry_us = set.now_us - set.now_us % 1000 + math.ceil(left_us / 1000) * 1000
+  if set.in_use > 0 then
+    holder_set.extend(set.key, holder, ends_us, set.now_us)
+  else -- the key may be new
+    redis.call('ZADD', set.key, string.format('%.0f', ends_us), 'lease:' .. holder)
+    clock.expire(set.key, ends_us - set.now_us + holder_set.keep_us)
   end
-  if set.text then
-    local text = holder_text.with(set, place, instead_of)
-    if text and left_us > 0 then
-      clock.store_for(set.key, text, left_us)
-      return
-    elseif text then
-      redis.call('SET', set.key, text, 'KEEPTTL')
-      return
-    end
-    local places = holder_text.list(set)
-    if places and place then -- can_add has read them
-      holder_tree.create(set, places, place)
-    end
-    left_us = set.expiry_us - set.now_us
-  else
-    holder_tree.store(set, place, instead_of)
+  if weight > 1 then
+    redis.call('ZADD', set.key, 0 - weight, 'weight:' .. holder)
   end
-  if left_us > 0 then
-    clock.expire(set.key, left_us)
+  if set.extra + weight - 1 ~= set.stored_extra then
+    redis.call('ZADD', set.key, 1 - weight - set.extra, 'extra')
   end
 end
 
--- Lets a place's lease end no sooner than at a time.
-local function extend(set, place, ends_us)
-  if ends_us > place.ends_us then
-    set.changed_us = set.after_us
-    store(set, {holder = place.holder, fence = place.fence, ends_us = ends_us, weight = place.weight}, place)
-    place.ends_us = ends_us
+-- Ends the lease of a holder.
+function holder_set.remove(key, holder)
+  local weight = weight_of(key, holder)
+  redis.call('ZREM', key, 'lease:' .. holder, 'weight:' .. holder)
+  if weight > 1 then
+    redis.call('ZINCRBY', key, weight - 1, 'extra')
   end
-end
-
--- Adds a holder that check allowed, or extends the lease of its own place. Returns its fence, and when its lease ends.
-function holder_set.acquire(set, own, holder, weight, ends_us)
-  if own then
-    extend(set, own, ends_us)
-    return own.fence, own.ends_us
-  end
-  local fence, now_us = set.fence + 1, set.now_us
-  if fence < now_us then
-    fence = now_us
-  end
-  set.fence = fence
-  set.changed_us = now_us
-  set.in_use = set.in_use + weight
-  store(set, {holder = holder, fence = fence, ends_us = ends_us, weight = weight})
-  return fence, ends_us
-end
-
--- Returns what a caller with this fence, or any if 0, finds of a place or nil: held, not_held or superseded.
-local function owner(place, fence)
-  if not place or fence > place.fence then
-    return 'not_held'
-  elseif fence > 0 and fence < place.fence then
-    return 'superseded'
-  end
-  return 'held'
-end
-
--- Lets the lease of a holder's place with that fence, any if 0, end no sooner than lease_us from now. Returns renewed and what the
--- lease has left, or not_held or superseded and 0; or nil and a refusal.
-function holder_set.renew(key, holder, fence, lease_us, now_us)
-  local set, own = open(key, holder, now_us)
-  if not set then
-    return nil, own
-  end
-  local outcome = owner(own, fence)
-  if outcome ~= 'held' then
-    return outcome, 0
-  end
-  extend(set, own, now_us + lease_us)
-  return 'renewed', own.ends_us - now_us
-end
-
--- Removes a holder's place with that fence, any if 0; the key keeps its expiry. Returns released and the place's fence, or not_held or
--- superseded and 0; or nil and a refusal.
-function holder_set.release(key, holder, fence, now_us)
-  local set, own = open(key, holder, now_us)
-  if not set then
-    return nil, own
-  end
-  local outcome = owner(own, fence)
-  if outcome ~= 'held' then
-    return outcome, 0
-  end
-  set.changed_us = set.after_us
-  set.in_use = set.in_use - own.weight
-  store(set, nil, own)
-  return 'released', own.fence
-end
-
--- Returns the holders whose leases end first, at most 100, and the set; or nil and a refusal.
-function holder_set.list(key, now_us)
-  local set, unreadable = open(key, '', now_us)
-  if not set then
-    return nil, unreadable
-  end
-  local places
-  if set.text then
-    places = holder_text.list(set)
-  else
-    places = holder_tree.list(set, most_listed)
-  end
-  if not places then
-    return nil, refusal.state(key, 'holds a holder that cannot be read')
-  end
-  holder_head.sort(places)
-  local rows = {}
-  for i = 1, math.min(#places, most_listed) do
-    local place = places[i]
-    rows[i] = {holder = place.holder, fence = place.fence, weight = place.weight, expires_after_us = place.ends_us - now_us}
-  end
-  return rows, set
 end
 
 return holder_set

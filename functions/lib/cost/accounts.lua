@@ -1,147 +1,128 @@
---- The accounts of one call. Budgets of one key are one account, which has one amount of the call; usually there is one.
---- @use cost_reservation charge_store refusal
+--- The accounts of one call: budgets of one key are one account, which has one amount of the call.
+---
+--- call has what all functions here take: the budgets and their keys, the amounts in money and units, and the time.
+--- @use account budget refusal
 --- @lib accounts
 local accounts = {}
 
-local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
-
--- Returns the accounts of budgets, by their keys. An account has its budgets as limits, with their places in the call, and its amount: of
--- money, or of a unit, 0 if the call names none. An unreserved amount must fit, but is not charged.
-function accounts.of(budgets, charges, amount_micros, units)
-  local all = {nil, nil}
-  for i = 1, #budgets do
-    local row, key, account = budgets[i], charges[i], nil
-    for j = 1, #all do
-      if all[j].key == key then
-        account = all[j]
-      end
-    end
-    if account then
-      account.limits[#account.limits + 1] = row
-      account.places[#account.places + 1] = i
-    else
-      account = {key = key, limits = {row}, places = {i}, amount_micros = amount_micros, state = nil}
-      if row.unit then
-        account.amount_micros = 0
-        for j = 1, #units do
-          if units[j].unit == row.unit then
-            account.amount_micros = units[j].amount
-            account.unreserved = units[j].unreserved
-          end
-        end
-      end
-      all[#all + 1] = account
+-- Returns the amount of the call in a unit, 0 if it names none, and whether it must only fit.
+local function amount_in(call, unit)
+  if not unit then
+    return call.amount_micros, false
+  end
+  for i = 1, #call.units do
+    local row = call.units[i]
+    if row.unit == unit then
+      return row.amount, row.unreserved
     end
   end
-  return all
+  return 0, false
 end
 
--- Names in a refusal of a limit's argument the budget of the call.
-local function of_row(failure, account)
-  local place, text = string.match(failure.err, '^RLARG limits%.(%d+)%.(.*)$')
-  if place then
-    return refusal.argument(string.format('budgets.%d.%s', account.places[place + 1] - 1, text))
-  end
-  return failure
-end
-
--- Checks a reservation of each account's amount, and writes nothing. A known receipt reserves nothing, and neither does an account that
--- has the reservation already. Returns the result as a table: the reason to refuse or 'none', the place of the first budget of the account that
--- refuses so, the longest wait, one row per budget, and the accounts, those that will be charged with a state. Or nil and a refusal.
-function accounts.check(budgets, charges, amount_micros, units, reservation, known, clock_us)
-  local result = {reason = 'none', place = 0, retry_us = 0, rows = {nil, nil}, accounts = accounts.of(budgets, charges, amount_micros, units)}
-  for i = 1, #result.accounts do
-    local account = result.accounts[i]
-    local state, rows, retry_us, reason, charge = cost_reservation.check(
-      account.key, reservation, account.amount_micros, account.limits, clock_us)
-    if not state then
-      return nil, of_row(rows, account)
-    end
-    for j = 1, #rows do
-      result.rows[account.places[j]] = rows[j]
-      if known then
-        rows[j].allowed = true
-        rows[j].retry_after_us = 0
-      end
-    end
-    if not known and reason ~= 'counted' then
-      if not account.unreserved then
-        account.state = state
-        account.rows = rows
-        account.charge = charge
-      end
-      result.retry_us = math.max(result.retry_us, retry_us)
-      if ranks[reason] > ranks[result.reason] then
-        result.reason = reason
-        result.place = account.places[1]
-      end
-    end
-  end
-  if result.reason == 'too_large' then
-    result.retry_us = 0
-  end
-  return result
-end
-
--- Reserves what check allowed, in all accounts. Returns nil; or a refusal, and then nothing is written.
-function accounts.reserve(all, reservation, hold_us, penalty_us)
+-- Returns the account of a key, which is new with its first budget.
+local function account_of(all, key, call, place)
   for i = 1, #all do
-    local account = all[i]
-    if account.state then
-      local failure = cost_reservation.create(
-        account.key, reservation, account.amount_micros, account.state, account.rows, account.charge, hold_us, penalty_us)
-      if failure then
-        return failure
-      end
+    if all[i].key == key then
+      return all[i]
     end
   end
-  accounts.store(all)
-  return nil
+  local unit = call.budgets[place].unit
+  local amount, unreserved = amount_in(call, unit)
+  local one = {
+    key = key, unit = unit, place = place, amount = amount, unreserved = unreserved, charged = 0, rows = {nil}, charges = {nil}, counts = {nil, nil},
+    now_us = call.now_us, began_us = call.now_us, exists = false, next_us = nil, last_us = nil, penalty_us = 0, punished_us = nil, moved = false, ends = nil,
+    amounts = nil, sums = nil, dropped = nil,
+  }
+  all[#all + 1] = one
+  return one
 end
 
--- Refunds a reservation in all accounts. Returns nil; or a refusal, and then nothing is written.
-function accounts.cancel(budgets, charges, reservation, clock_us)
-  local all = accounts.of(budgets, charges, 0, {})
-  for i = 1, #all do
-    local outcome, failure, state = cost_reservation.cancel(all[i].key, reservation, clock_us)
-    if not outcome then
-      return failure
+-- Returns the charge of an account in a window: its sum, what counts there until the charge ends, and until an estimate does.
+local function charge_of(one, window, end_us, held_us, settles)
+  for i = 1, #one.charges do
+    if one.charges[i].name == window.name then
+      return one.charges[i]
     end
-    all[i].state = state
   end
-  accounts.store(all)
-  return nil
+  local counts = one.counts
+  local sum, held = {field = window.sum, amount = 0, changed = false}, {field = budget.field(window, held_us), amount = 0, changed = false}
+  local new, count = {name = window.name, sum = sum, held = held, held_us = held_us, settled = held, end_us = end_us}, #counts
+  counts[count + 1] = sum
+  counts[count + 2] = held
+  if settles and held_us ~= end_us then
+    new.settled = {field = budget.field(window, end_us), amount = 0, changed = false}
+    counts[count + 3] = new.settled
+  end
+  one.charges[#one.charges + 1] = new
+  return new
 end
 
--- Settles a reservation in all accounts. Returns the accounts, each with an outcome, its state as settled, and its
--- windows; or nil and a refusal, and then nothing is written.
-function accounts.settle(budgets, charges, actual_micros, units, reservation, clock_us)
-  local all = accounts.of(budgets, charges, actual_micros, units)
-  for i = 1, #all do
-    local account = all[i]
-    local outcome, charged, state, windows = cost_reservation.settle(
-      account.key, reservation, account.amount_micros, account.limits, clock_us)
-    if not outcome then
-      return nil, of_row(charged, account)
-    end
-    account.outcome = outcome
-    account.settled = state
-    account.windows = windows
-    if outcome ~= 'repeated' then
-      account.state = state
-    end
+local function wrong_clock(row, place, now_us)
+  local name, side = 'after', 'behind'
+  if now_us < row.previous_us then
+    name = 'previous'
+    side = 'ahead of'
   end
-  accounts.store(all)
-  return all
+  return refusal.argument(string.format(
+    "budgets.%d.%s must be on the other side of now: the caller's clock is more than a period %s the server's", place - 1, name, side))
 end
 
--- Writes the accounts that were changed.
-function accounts.store(all)
-  for i = 1, #all do
-    if all[i].state then
-      charge_store.store(all[i].key, all[i].state)
+-- Reads the accounts of a call, for a charge that was made at made_us, and whose estimate counts until held_us at most. Returns them, the
+-- longest window, and a result for each budget; or nil and a refusal. If the call settles, a charge may be older than the budgets' periods.
+function accounts.open(call, made_us, held_us, settles)
+  local all, results, longest_us, now_us = {nil}, {nil}, 0, call.now_us
+  for i = 1, #call.budgets do
+    local row = call.budgets[i]
+    -- A time that is further ahead than a window is of a clock that has been set back since.
+    local one, ahead = account_of(all, call.keys[i], call, i), made_us > now_us + row.window_us
+    local window, end_us = budget.window(row, ahead and now_us or made_us)
+    local of = window and charge_of(one, window, end_us, (ahead or held_us >= end_us) and end_us or held_us, settles)
+    if of and ahead then
+      of.unheld = true
+    end
+    if made_us ~= now_us and not row.sliding then
+      window = budget.window(row, now_us)
+      of = window and charge_of(one, window, 0, 0, false)
+    elseif not of then
+      return nil, wrong_clock(row, i, now_us)
+    end
+    local result = {
+      allowed = true, spent_micros = 0, remaining_micros = 0, charged_micros = 0, retry_after_us = 0, budget_micros = row.budget_micros,
+      sum = of and of.sum,
+    }
+    results[i] = result
+    one.rows[#one.rows + 1] = result
+    if row.window_us > longest_us then
+      longest_us = row.window_us
     end
   end
+  for i = 1, #all do
+    local failure = account.read(all[i])
+    if failure then
+      return nil, failure
+    end
+  end
+  return all, longest_us, results
+end
+
+-- Fills in what the rows of an account are now.
+function accounts.fill(one)
+  for i = 1, #one.rows do
+    local row = one.rows[i]
+    local spent = row.sum and row.sum.amount or 0
+    row.spent_micros = spent
+    row.remaining_micros = spent < row.budget_micros and row.budget_micros - spent or 0
+    row.charged_micros = one.charged
+  end
+end
+
+-- Returns how long until nothing counts in any of the accounts.
+function accounts.reset_us(all)
+  local last_us = 0
+  for i = 1, #all do
+    last_us = math.max(last_us, (all[i].last_us or 0) - all[i].now_us)
+  end
+  return last_us
 end
 
 return accounts

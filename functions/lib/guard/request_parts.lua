@@ -1,9 +1,9 @@
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
---- @use receipt_set limit_rows accounts challenge_record
+--- @use receipts limit_rows reservation reservation_record challenge_record
 --- @lib request_parts
 local request_parts = {}
 
-local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, accounts = {}}
+local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, all = {}, free = true}
 
 -- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
 local function check_challenge(challenges, known, challenge, required, payload, clock_us)
@@ -19,24 +19,32 @@ local function check_challenge(challenges, known, challenge, required, payload, 
   return 'none'
 end
 
--- Checks limits, estimate and challenge, and writes nothing. Only global limits may refuse a known receipt. Returns a table: rows
+-- Checks what the call costs, as reservation.check does. A reservation is of one call: if it exists, it was settled before the call came.
+local function check_costs(costs, known)
+  if #costs.budgets == 0 or not costs.key then -- the header requires one with budgets
+    return no_budgets
+  end
+  local found, unreadable = reservation_record.read(costs.key)
+  if found == nil then
+    return nil, unreadable
+  end
+  return reservation.check(costs, false, known or found ~= false)
+end
+
+-- Checks limits, estimate and challenge, and writes nothing. paid is what a known receipt has paid, or false. Returns a table: rows
 -- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
-  known, limits, limits_state, weight, budgets, charges, estimate_micros, units, reservation, challenges, challenge, required, payload, clock_us,
-  holder)
-  local cost, no_cost = no_budgets, nil
-  if #budgets > 0 and reservation then -- the header requires one with budgets
-    cost, no_cost = accounts.check(budgets, charges, estimate_micros, units, reservation, known, clock_us)
-  end
+  paid, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
+  local cost, no_cost = check_costs(costs, paid ~= false)
   if not cost then
     return nil, no_cost
   end
-  local outcome, record = check_challenge(challenges, known, challenge, required, payload, clock_us)
+  local outcome, record = check_challenge(challenges, paid ~= false, challenge, required, payload, clock_us)
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, known, false, clock_us, nil, holder)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, paid or nil, clock_us, holder)
   if not rows then
     return nil, refused
   end
@@ -52,26 +60,20 @@ function request_parts.check(
   }
 end
 
--- Charges what check allowed, and records the receipt or its repeat, as receipt_set.check found it. Returns nil, or a refusal without writing.
+-- Charges what check allowed, and records the receipt or its repeat, as receipts.find found it.
 function request_parts.charge(
-  parts, receipts, receipt, known, mark, used_up, dedup_us, counted, limits, limits_state, reservation, hold_us, penalty_us, challenges,
-  challenge, clock_us)
-  -- The reservation is first, because it can still be refused.
-  local failure = accounts.reserve(parts.cost.accounts, reservation or '', hold_us, penalty_us)
-  if failure then
-    return failure
-  end
-  local costs = limit_rows.charge(limits, limits_state, parts.rows, known, clock_us)
+  parts, known, repeated, repeats, dedup_us, counted, limits, limits_state, weight, costs, challenges, challenge, clock_us)
+  reservation.reserve(costs, parts.cost)
+  local charges = limit_rows.charge(limits, limits_state, parts.rows, clock_us)
   local consumed = parts.outcome == 'consumed'
   if consumed and challenge and challenges and parts.record then
     challenge_record.consume(challenges, challenge, parts.record)
   end
-  -- A call that charges nothing must not give a later one a free pass.
-  if receipt and receipts and not known and (costs or counted or consumed or #parts.cost.rows > 0) then
-    receipt_set.add(receipts, receipt, clock_us, dedup_us, 0)
+  if repeated and (repeats or weight > repeated.paid) then
+    receipts.add_repeat(known, repeated, weight)
+  elseif known and not repeated and (charges or counted or consumed or #parts.cost.rows > 0) then
+    receipts.add(known, clock_us, dedup_us, weight) -- a call that pays nothing must not give a later one a free pass
   end
-  receipt_set.record_pass(receipts, receipt, mark, used_up)
-  return nil
 end
 
 return request_parts

@@ -4,42 +4,47 @@
 --- 0 without one.
 --- @use refusal holder_set
 --- @lib kind_concurrency
-local kind_concurrency = {redis_type = 'any', needs_clock = true, weighted = true}
-
--- The most places that one holder may have.
-local most_places = 1000
+local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true}
 
 function kind_concurrency.prepare(row)
-  row.most = math.min(row.limit, most_places)
+  row.most = math.min(row.limit, 1000) -- places of one holder
 end
 
 -- An empty holder has no place: for calls that charge nothing.
-function kind_concurrency.check(row, key, cost, clock_us, answer, holder)
+function kind_concurrency.check(row, key, cost, clock_us, answer)
+  local holder = answer.holder
   if not holder then
-    return nil, refusal.argument('kind must not be concurrency without a holder')
+    return refusal.argument('kind must not be concurrency without a holder')
   end
-  local allowed, left, lease_us, wait_us, set, own = holder_set.check(key, holder, cost, row.limit, clock_us)
-  answer.holder = holder
+  local set = holder_set.check(key, holder, cost, row.limit, clock_us)
   answer.holders = set
-  answer.own = own
-  return allowed, left, lease_us, wait_us
+  answer.allowed = set.allowed
+  answer.remaining = set.left
+  answer.reset_after_us = math.max(set.own_ends_us - clock_us, 0)
+  answer.retry_after_us = set.wait_us
 end
 
-function kind_concurrency.charge(row, _, cost, clock_us, answer)
-  local set, holder = answer.holders, answer.holder
-  if not set or not holder then
-    return 0
+function kind_concurrency.charge(row, key, cost, clock_us, answer)
+  local set, ends_us = answer.holders, clock_us + row.window_us
+  if set.own_ends_us == 0 then
+    holder_set.add(set, answer.holder, cost, ends_us)
+    answer.reset_after_us = row.window_us
+    return
   end
-  local _, ends_us = holder_set.acquire(set, answer.own, holder, cost, clock_us + row.window_us)
-  if answer.own then
-    answer.remaining = answer.remaining + cost -- its places were in use before
+  answer.remaining = answer.remaining + cost -- its places were in use before
+  if ends_us > set.own_ends_us then
+    holder_set.extend(key, answer.holder, ends_us, clock_us)
   end
-  return ends_us - clock_us
+  answer.reset_after_us = math.max(ends_us, set.own_ends_us) - clock_us
 end
 
 -- Releases the holder's places.
-function kind_concurrency.refund(_, key, _, _, _, _, clock_us, holder)
-  holder_set.release(key, holder, 0, clock_us)
+function kind_concurrency.refund(_, key, _, clock_us, _, holder)
+  local held = holder_set.ends_us(key, holder, clock_us) > 0
+  if held then
+    holder_set.remove(key, holder)
+  end
+  return held
 end
 
 return kind_concurrency

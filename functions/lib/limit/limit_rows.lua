@@ -6,9 +6,9 @@ local limit_rows = {none = {}} -- the result of a group without rows
 -- rlfunc:ignore library-state every call writes before it reads
 local answers = {}
 
--- Adds the row's number to a refusal.
-local function with_row_number(place, failure)
-  if failure and string.find(failure.err, '^RLARG ') then
+-- Returns the refusal of a row, which says which one it is.
+local function of_row(place, failure)
+  if string.find(failure.err, '^RLARG ') then
     return refusal.argument(string.format('limits.%d.%s', place - 1, string.sub(failure.err, 7)))
   end
   return failure
@@ -18,7 +18,7 @@ end
 local function duplicate_key(states, place)
   for i = 1, place - 1 do
     if states[i] == states[place] then
-      return refusal.argument('limits must differ in kind or name: two rows would be one limit')
+      return refusal.argument('limits must differ in kind, window or name: two rows would be one limit')
     end
   end
   return nil
@@ -26,8 +26,7 @@ end
 
 local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
--- Creates `count` results. They are reused by later calls, because creating them took a twentieth of a call; a call writes every
--- field before it reads it.
+-- Creates `count` answers. Later calls use them again, because creating them took a twentieth of a call.
 local function new_answers(count)
   local all = {}
   for i = 1, count do
@@ -37,98 +36,116 @@ local function new_answers(count)
   return all
 end
 
--- Charges the first `last` rows that allow the call: all but refusing shadow limits. Returns whether any of them costs.
-local function charge(limits, states, all, known, clock_us, last)
-  local any_cost = false
-  for i = 1, last do
+-- Returns what a row costs. A receipt that was counted has paid that many times the cost, and once where the weight does not matter; a
+-- limit of all subjects counts every repeat.
+local function cost_of(row, weight, paid)
+  if paid and not row.global then
+    return row.weighted and row.cost * math.max(weight - paid, 0) or 0
+  end
+  return row.weighted and row.cost * weight or row.cost
+end
+
+-- Checks a row. A shadow limit refuses a cost that can never fit, which is an error of the caller in any other limit. What a repeat has
+-- paid for already is never refused. Returns nothing or a refusal.
+local function check(row, key, cost, now_us, answer)
+  answer.cost = cost
+  if cost > row.most and not row.shadow then
+    return too_much
+  end
+  local failure = row.check(row, key, math.min(cost, row.most), now_us, answer)
+  if failure then
+    return failure
+  elseif cost > row.most then
+    answer.allowed = false
+    answer.retry_after_us = 0
+  end
+end
+
+-- Checks every row; paid is what the call's receipt has paid, nil if it is unknown, and holder is that of the call. Returns the answer of
+-- each row, how many refuse, the longest of their waits, and how many of them are not global; or nil and a refusal. Writes nothing.
+function limit_rows.check(limits, states, weight, paid, now_us, holder)
+  local count = #limits
+  local all = answers[count] or new_answers(count)
+  local refused, longest_us, refused_not_global = 0, 0, 0
+  for i = 1, count do
     local row, answer = limits[i], all[i]
-    if answer and answer.cost > 0 and (row.global or not known) then
-      any_cost = true
-      if answer.allowed then
-        answer.reset_after_us = row.charge(row, states[i], answer.cost, clock_us, answer)
-        answer.remaining = answer.remaining - answer.cost
-      end
+    answer.holder = holder
+    local failure = row.same_above and duplicate_key(states, i) or check(row, states[i], cost_of(row, weight, paid), now_us, answer)
+    if failure then
+      return nil, of_row(i, failure)
+    end
+    if paid and answer.cost == 0 and not row.global then
+      answer.allowed = true
+      answer.retry_after_us = 0
+    elseif not answer.allowed and not row.shadow then
+      refused = refused + 1
+      refused_not_global = refused_not_global + (row.global and 0 or 1)
+      longest_us = math.max(longest_us, answer.retry_after_us)
+    end
+  end
+  return all, refused, longest_us, refused_not_global
+end
+
+-- Charges every row that allows the call, as check answered: all but refusing shadow limits. Returns whether any row costs.
+function limit_rows.charge(limits, states, all, now_us)
+  local any_cost = false
+  for i = 1, #limits do
+    local row, answer = limits[i], all[i]
+    any_cost = any_cost or answer.cost > 0
+    if answer.allowed and answer.cost > 0 then
+      row.charge(row, states[i], answer.cost, now_us, answer)
+      answer.remaining = answer.remaining - answer.cost
     end
   end
   return any_cost
 end
 
--- Checks every row; only global limits can refuse a known receipt. If `taking` is set and no row refuses, all rows are charged,
--- the last one while it is checked if its kind can do both in fewer commands. Otherwise nothing is written. If clock_us is nil,
--- it is read if a row needs it. numbers are the rows' numbers in the call, if some were left out. Returns the result of each row,
--- the number of refusals, the longest of their waits, the number of refusals by limits that are not global, and the clock, 0 if no
--- row needed it; or nil and a refusal. holder is that of the call, '' if it only looks, nil without one.
-function limit_rows.check(limits, states, weight, known, taking, clock_us, numbers, holder)
-  local count = #limits
-  local all = answers[count] or new_answers(count)
-  local refused, longest_us, refused_not_global, charged_here = 0, 0, 0, count
-  if clock_us == nil then
-    clock_us = 0
-    if count > 0 and limits[count].clock_needed_so_far then
-      clock_us = clock.now_us()
+-- Reads every row that a call charged at at_us, before any of it is given back. `left` has the reset_after that the call answered for each:
+-- when that has passed, the charge no longer counts. Without left, what a call would charge now counts. Returns until when each row's
+-- charge counts, nil if that is not known and false if it does not; or nil and a refusal.
+function limit_rows.charged(limits, states, weight, at_us, left, now_us, holder)
+  local ends_us, answer = {}, {holder = holder}
+  for i = 1, #limits do
+    local row, cost, failure = limits[i], cost_of(limits[i], weight), nil
+    local end_us = left[i] and at_us + left[i].left_us
+    if end_us and now_us >= end_us - end_us % 1000 or cost == 0 then
+      end_us = false
+    else
+      failure = check(row, states[i], cost, now_us, answer)
     end
+    if failure then
+      return nil, of_row(i, failure)
+    end
+    if cost > row.most then -- a shadow limit charged nothing of that
+      end_us = false
+    end
+    ends_us[i] = end_us
   end
-  for i = 1, count do
-    local row, answer = limits[i], all[i]
-    local cost, decide = row.cost, row.check
-    if weight ~= 1 and row.weighted then
-      cost = cost * weight
-    end
-    answer.cost = cost
-    if row.same_name_above then
-      local same = duplicate_key(states, i)
-      if same then
-        return nil, same
-      end
-    end
-    if cost > row.most and not row.shadow then
-      return nil, with_row_number(numbers and numbers[i] or i, too_much)
-    end
-    if taking and i == count and refused == 0 and row.take then
-      decide = row.take
-      charged_here = count - 1
-    end
-    local allowed, left, reset_us, wait_us = decide(row, states[i], cost, clock_us, answer, holder)
-    if allowed == nil or reset_us == nil or wait_us == nil then
-      return nil, with_row_number(numbers and numbers[i] or i, left)
-    end
-    if not allowed then
-      if known and not row.global then
-        allowed = true
-        wait_us = 0
-      elseif not row.shadow then
-        refused = refused + 1
-        if not row.global then
-          refused_not_global = refused_not_global + 1
-        end
-        if wait_us > longest_us then
-          longest_us = wait_us
-        end
-      end
-    end
-    answer.allowed = allowed
-    answer.remaining = left
-    answer.reset_after_us = reset_us
-    answer.retry_after_us = wait_us
-  end
-  if taking and refused == 0 and charged_here > 0 then
-    charge(limits, states, all, known, clock_us, charged_here)
-  end
-  return all, refused, longest_us, refused_not_global, clock_us
+  return ends_us
 end
 
--- Charges what check returned, every row that allows the call; for a known receipt only global limits. Returns whether any row costs.
-function limit_rows.charge(limits, states, all, known, clock_us)
-  return charge(limits, states, all, known, clock_us, #limits)
+-- Gives back what charged has found. Returns whether that was anything.
+function limit_rows.refund(limits, states, weight, ends_us, now_us, holder)
+  local refunded = false
+  for i = 1, #limits do
+    local row = limits[i]
+    if ends_us[i] ~= false then
+      refunded = row.refund(row, states[i], cost_of(row, weight), now_us, ends_us[i], holder) or refunded
+    end
+  end
+  return refunded
+end
+
+-- Returns the clock if a row needs it, otherwise 0.
+function limit_rows.now_us(limits)
+  return #limits > 0 and limits[#limits].needs_clock and clock.now_us() or 0
 end
 
 -- Returns the longest window of the rows.
 function limit_rows.longest_us(limits)
   local longest_us = 0
   for i = 1, #limits do
-    if limits[i].window_us > longest_us then
-      longest_us = limits[i].window_us
-    end
+    longest_us = math.max(longest_us, limits[i].length_us)
   end
   return longest_us
 end

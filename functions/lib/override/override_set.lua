@@ -62,7 +62,7 @@ end
 -- Reads all overrides as of clock_us: rows, the active ones, and expired, the fields of the others. Or nil and a refusal.
 function override_set.read(key, clock_us)
   local rows, expired, version = {}, {}, 0
-  local all = redis.call('HGETALL', key) -- rlfunc:ignore key-loop 1001 at max_overrides
+  local all = redis.call('HGETALL', key) -- rlfunc:ignore key-loop 1001 at most
   for i = 1, #all, 2 do
     if all[i] == '' then
       version = clock.parse_us(all[i + 1])

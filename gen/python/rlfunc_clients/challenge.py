@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Sequence
+from typing import Sequence
 
-from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
+from ._client import AsyncioClient, Base, Call, Function, Library, Micros, Row, Subject, SyncClient, Text
+from ._client import _duration, _moment, _rows
 
-LIBRARY = Library("challenge", "1.0.0", "challenge_v1", "challenge.lua")
+LIBRARY = Library("challenge", "1.0.0", "challenge_v1")
 
 
 class ConsumeOutcome(str, Enum):
@@ -36,36 +36,6 @@ class ConsumeResult:
     """Result of the call; mismatch: the challenge is for another payload."""
 
 
-_consume = Function(
-    "challenge", "consume",
-    read_only=False,
-    codes=("RLSTATE", ),
-    omissible=1,
-    results=(Result(values=4), ),
-)
-
-
-def _consume_args(
-        a: Args,
-        subject: Subject,
-        *,
-        token: Text,
-        payload: Text | None = None,
-) -> Args:
-    a.key("subject", subject, "challenges")
-    a.text("token", token, 1, 128)
-    a.text("payload", payload, 1, 1024, optional=True)
-    return a
-
-
-def _consume_result(r: Reply) -> ConsumeResult:
-    r_outcome = r.enum(ConsumeOutcome)
-    return ConsumeResult(
-        outcome=r_outcome,
-    )
-
-
-
 @dataclass(frozen=True)
 class IssueResult:
     """The result of issue."""
@@ -81,48 +51,6 @@ class IssueResult:
 
     outstanding: int
     """Unused challenges of the subject, including this one: 1 to 64."""
-
-
-_issue = Function(
-    "challenge", "issue",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(text=True), Result(values=2), Result(), Result(values=1001), ),
-)
-
-
-def _issue_args(
-        a: Args,
-        subject: Subject,
-        *,
-        token: Text,
-        ttl: timedelta,
-        payload: Text | None = None,
-        reuse_within: timedelta | None = None,
-        max_outstanding: int | None = None,
-) -> Args:
-    a.key("subject", subject, "challenges")
-    a.text("token", token, 1, 128)
-    a.duration("ttl", ttl, 1, 315360000000000)
-    a.text("payload", payload, 1, 1024, optional=True)
-    a.duration("reuse_within", reuse_within, 1, 315360000000000, optional=True)
-    a.integer("max_outstanding", max_outstanding, 1, 64, optional=True)
-    return a
-
-
-def _issue_result(r: Reply) -> IssueResult:
-    r_token = r.text()
-    r_reused = r.flag()
-    r_expires_after = r.duration()
-    r_outstanding = r.count()
-    return IssueResult(
-        token=r_token,
-        reused=r_reused,
-        expires_after=r_expires_after,
-        outstanding=r_outstanding,
-    )
-
 
 
 class PeekState(str, Enum):
@@ -147,219 +75,100 @@ class PeekResult:
     """How long it can be consumed, or is known as consumed; 0 when expired_or_unknown."""
 
 
-_peek = Function(
-    "challenge", "peek",
-    read_only=True,
-    codes=("RLSTATE", ),
-    omissible=0,
-    results=(Result(values=3), Result(text=True), Result(), ),
-)
+class _Functions(Base):
+
+    @Function
+    def consume(
+        self, subject: Subject, *, token: Text, payload: Text | None = None,
+    ) -> Call[ConsumeResult]:
+        """Consumes a challenge: of any number of concurrent callers, exactly one gets consumed.
+
+        A consumed challenge is reported as replayed until its ttl would have ended. A mismatch leaves the
+        challenge unchanged.
+
+        RLSTATE: the key holds data that is not a challenge.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            token: The challenge. 1 to 128 bytes.
+            payload: What it was issued for; omitted differs from every text. 1 to 1024 bytes. None omits it.
+        """
+        return Call(
+            "consume", ConsumeResult,
+            keys=[self._key(subject, "challenges")],
+            args=[token, payload],
+        )
+
+    @Function
+    def issue(
+        self, subject: Subject, *, token: Text, ttl: timedelta, payload: Text | None = None,
+        reuse_within: timedelta | None = None, max_outstanding: int | None = None,
+    ) -> Call[IssueResult]:
+        """Stores a one-time challenge, or returns an unused one of the subject.
+
+        An unused challenge that was issued for the same payload less than reuse_within ago is returned
+        instead. So a double click or a retry creates one challenge. If max_outstanding are unused, the latest
+        for the same payload is returned, however old. If none is for that payload, the oldest one is deleted
+        among those issued with the same max_outstanding or a lower one. The same token again, unused and for
+        the same payload, is a retry of this call.
+
+        A subject has at most 128 challenges, 64 of them unused. Beyond that, the oldest consumed ones are
+        deleted early: consuming one then returns expired_or_unknown instead of replayed.
+
+        RLARG: token is known for another payload, or was consumed.
+        RLSTATE: the key holds data that is not a challenge.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            token: New challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
+            ttl: How long it can be consumed. From 1ms to 3650 days.
+            payload: What it is for; consume must receive the same. 1 to 1024 bytes. None omits it.
+            reuse_within: For how long after its issue an unused challenge is returned instead; never when
+                omitted. From 1ms to 3650 days. None omits it.
+            max_outstanding: Most unused challenges of the subject. From 1 to 64. Defaults to 64.
+        """
+        return Call(
+            "issue", IssueResult,
+            keys=[self._key(subject, "challenges")],
+            args=[token, _duration("ttl", ttl), payload, _duration("reuse_within", reuse_within), max_outstanding],
+        )
+
+    @Function
+    def peek(
+        self, subject: Subject, *, token: Text,
+    ) -> Call[PeekResult]:
+        """Returns what a challenge is for and whether it can be consumed; writes nothing.
+
+        RLSTATE: the key holds data that is not a challenge.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            token: The challenge. 1 to 128 bytes.
+        """
+        return Call(
+            "peek", PeekResult, read_only=True,
+            keys=[self._key(subject, "challenges")],
+            args=[token],
+        )
 
 
-def _peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        token: Text,
-) -> Args:
-    a.key("subject", subject, "challenges")
-    a.text("token", token, 1, 128)
-    return a
+class Client(_Functions, SyncClient):
+    """Calls challenge_v1 over a redis.Redis or redis.RedisCluster. Threads may share it.
 
-
-def _peek_result(r: Reply) -> PeekResult:
-    r_state = r.enum(PeekState)
-    r_payload = r.text()
-    r_expires_after = r.duration()
-    return PeekResult(
-        state=r_state,
-        payload=r_payload,
-        expires_after=r_expires_after,
-    )
-
-
-
-class Client(SyncClient):
-    """Calls challenge_v1 over a redis.Redis. Threads may share it.
-
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name. max_attempts bounds how often a call
-    is sent while each failure proves that nothing ran. With auto_load the client loads a missing library, and never replaces one.
-    announce names the service: each minute the client then tells the server that it uses the library, until close() or the process's
-    end, so that `rlfunc plan`, `deploy` and `retire` see it.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
     """
 
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
-
-    def consume(
-        self,
-        subject: Subject,
-        *,
-        token: Text,
-        payload: Text | None = None,
-    ) -> ConsumeResult:
-        """Consumes a challenge: of any number of concurrent callers, exactly one gets consumed.
-
-        A consumed challenge is reported as replayed until its ttl would have ended. A mismatch leaves the
-        challenge unchanged.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            token: The challenge. 1 to 128 bytes.
-            payload: What it was issued for; omitted differs from every text. 1 to 1024 bytes. None omits it.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a challenge
-        """
-        return _consume_result(self._call(_consume_args(self._start(_consume), subject, token=token, payload=payload)))
-
-    def issue(
-        self,
-        subject: Subject,
-        *,
-        token: Text,
-        ttl: timedelta,
-        payload: Text | None = None,
-        reuse_within: timedelta | None = None,
-        max_outstanding: int | None = None,
-    ) -> IssueResult:
-        """Stores a one-time challenge, or returns an unused one of the subject.
-
-        An unused challenge that was issued for the same payload less than reuse_within ago is returned
-        instead. So a double click or a retry creates one challenge. If max_outstanding are unused, the
-        latest for the same payload is returned, however old. If none is for that payload, the oldest one is
-        deleted among those issued with the same max_outstanding or a lower one. The same token again,
-        unused and for the same payload, is a retry of this call.
-
-        A subject has at most 128 challenges, 64 of them unused. Beyond that, the oldest consumed ones are
-        deleted early: consuming one then returns expired_or_unknown instead of replayed.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            token: New challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
-            ttl: How long it can be consumed. From 1µs to 3650 days.
-            payload: What it is for; consume must receive the same. 1 to 1024 bytes. None omits it.
-            reuse_within: For how long after its issue an unused challenge is returned instead; never when
-                omitted. From 1µs to 3650 days. None omits it.
-            max_outstanding: Most unused challenges of the subject. From 1 to 64. Defaults to 64.
-
-        Raises, besides what every call does:
-            RLARG: token is known for another payload, or was consumed
-            RLSTATE: the key holds data that is not a challenge
-        """
-        return _issue_result(self._call(_issue_args(self._start(_issue), subject, token=token, ttl=ttl, payload=payload, reuse_within=reuse_within, max_outstanding=max_outstanding)))
-
-    def peek(
-        self,
-        subject: Subject,
-        *,
-        token: Text,
-    ) -> PeekResult:
-        """Returns what a challenge is for and whether it can be consumed; writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            token: The challenge. 1 to 128 bytes.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a challenge
-        """
-        return _peek_result(self._call(_peek_args(self._start(_peek), subject, token=token)))
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)
 
 
-class AsyncClient(AsyncioClient):
-    """Calls challenge_v1 over a redis.asyncio.Redis. Tasks of one event loop may share it. Its options are those of Client."""
+class AsyncClient(_Functions, AsyncioClient):
+    """Calls challenge_v1 over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it.
 
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
+    """
 
-    async def consume(
-        self,
-        subject: Subject,
-        *,
-        token: Text,
-        payload: Text | None = None,
-    ) -> ConsumeResult:
-        """Consumes a challenge: of any number of concurrent callers, exactly one gets consumed.
-
-        A consumed challenge is reported as replayed until its ttl would have ended. A mismatch leaves the
-        challenge unchanged.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            token: The challenge. 1 to 128 bytes.
-            payload: What it was issued for; omitted differs from every text. 1 to 1024 bytes. None omits it.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a challenge
-        """
-        return _consume_result(await self._call(_consume_args(self._start(_consume), subject, token=token, payload=payload)))
-
-    async def issue(
-        self,
-        subject: Subject,
-        *,
-        token: Text,
-        ttl: timedelta,
-        payload: Text | None = None,
-        reuse_within: timedelta | None = None,
-        max_outstanding: int | None = None,
-    ) -> IssueResult:
-        """Stores a one-time challenge, or returns an unused one of the subject.
-
-        An unused challenge that was issued for the same payload less than reuse_within ago is returned
-        instead. So a double click or a retry creates one challenge. If max_outstanding are unused, the
-        latest for the same payload is returned, however old. If none is for that payload, the oldest one is
-        deleted among those issued with the same max_outstanding or a lower one. The same token again,
-        unused and for the same payload, is a retry of this call.
-
-        A subject has at most 128 challenges, 64 of them unused. Beyond that, the oldest consumed ones are
-        deleted early: consuming one then returns expired_or_unknown instead of replayed.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            token: New challenge, from a random source: fcall.NewToken. 1 to 128 bytes.
-            ttl: How long it can be consumed. From 1µs to 3650 days.
-            payload: What it is for; consume must receive the same. 1 to 1024 bytes. None omits it.
-            reuse_within: For how long after its issue an unused challenge is returned instead; never when
-                omitted. From 1µs to 3650 days. None omits it.
-            max_outstanding: Most unused challenges of the subject. From 1 to 64. Defaults to 64.
-
-        Raises, besides what every call does:
-            RLARG: token is known for another payload, or was consumed
-            RLSTATE: the key holds data that is not a challenge
-        """
-        return _issue_result(await self._call(_issue_args(self._start(_issue), subject, token=token, ttl=ttl, payload=payload, reuse_within=reuse_within, max_outstanding=max_outstanding)))
-
-    async def peek(
-        self,
-        subject: Subject,
-        *,
-        token: Text,
-    ) -> PeekResult:
-        """Returns what a challenge is for and whether it can be consumed; writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            token: The challenge. 1 to 128 bytes.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a challenge
-        """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, token=token)))
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)

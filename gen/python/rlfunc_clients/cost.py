@@ -3,7 +3,8 @@
 
 Budgets of money over sliding windows, charged in two steps: reserve an estimate, then settle the actual cost.
 
-The bucket identifies whose money it is, permanently. Do not use a session token, or each session gets a new budget. A charge counts from its reservation, in each window for that window's length.
+The bucket identifies whose money it is, permanently. Do not use a session token, or each session gets a new
+budget. A charge counts from its reservation, in each window for that window's length.
 """
 
 from __future__ import annotations
@@ -11,32 +12,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Sequence
+from typing import Sequence
 
-from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
+from ._client import AsyncioClient, Base, Call, Function, Library, Micros, Row, Subject, SyncClient, Text
+from ._client import _duration, _moment, _rows
 
-LIBRARY = Library("cost", "1.0.0", "cost_v1", "cost.lua")
+LIBRARY = Library("cost", "1.0.0", "cost_v1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccountBudget:
-    """One row of lib/account_budget.lua.
+class Budget(Row):
+    """One row of lib/budget.lua.
 
-    Besides the bounds of each:
-        previous and after must be given if start.
-        start must be given if previous.
-        start must be given if after.
-        previous must be below start.
-        start + window must be below after.
-        after must be at most previous + 3650d.
+    Besides the bounds of each, by their names on the server:
+    - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
+    periods has all three.
+    - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
+    other.
+    - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
     """
 
     budget: Micros
-    """Most that may be spent in a window or period. From 0 to 10^15."""
+    """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15."""
 
     window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
+    """Length of the window. Another length is another count. From 1ms to 3650 days."""
 
     previous: datetime | None = None
     """Of a budget with periods of the calendar: when the period before starts, as in quota. From
@@ -44,50 +44,47 @@ class AccountBudget:
     """
 
     start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-    None omits it.
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255. None
+    omits it.
     """
 
     after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
-    it.
-    """
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    unit: Text | None = None
+    """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
+
+    of: Subject | None = None
+    """The subject of the row's keys. Defaults to the call's subject."""
+
+    def _cells(self) -> list[object]:
+        return [self.budget, _duration("window", self.window), _moment("previous", self.previous),
+                _moment("start", self.start), _moment("after", self.after), self.unit]
+
+    def _parts(self) -> list[tuple[object, ...]]:
+        return [("spent", self.unit,)]
 
 
-class AccountBudgetPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+@dataclass(frozen=True, kw_only=True)
+class UnitAmount(Row):
+    """One row of lib/unit_amount.lua."""
 
-    _group = "account_budget"
-    _required = 2
+    unit: Text
+    """The unit: tokens; no two rows have the same. 1 to 32 bytes."""
 
-    def __init__(self, *rows: AccountBudget) -> None:
-        super().__init__(rows)
+    amount: int
+    """The cost in it. From 0 to 10^15."""
 
-    def _cells(self, a: Args, row: AccountBudget) -> None:
-        a.integer("budget", row.budget, 0, 1000000000000000)
-        a.duration("window", row.window, 1, 315360000000000)
-        a.time("previous", row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", row.start, 0, 9007199254740992, optional=True)
-        a.time("after", row.after, 0, 9007199254740992, optional=True)
-        if not a.problems:
-            if row.start is not None and (row.previous is None or row.after is None):
-                a.must("previous and after must be given if start", f"{a.group}.{a.row}.")
-            if row.previous is not None and row.start is None:
-                a.must("start must be given if previous", f"{a.group}.{a.row}.")
-            if row.after is not None and row.start is None:
-                a.must("start must be given if after", f"{a.group}.{a.row}.")
-            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
-                a.must("previous must be below start", f"{a.group}.{a.row}.")
-            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
-                a.must("start + window must be below after", f"{a.group}.{a.row}.")
-            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
+    unreserved: bool | None = None
+    """Whether an estimate must fit, but is not reserved; settle ignores it. Defaults to false."""
 
+    def _cells(self) -> list[object]:
+        return [self.unit, self.amount, self.unreserved]
 
 
 @dataclass(frozen=True)
-class AccountBudgetResult:
-    """One row of lib/account_budget.lua."""
+class BudgetResult:
+    """One row of lib/budget.lua."""
 
     allowed: bool
     """Whether the amount fits this budget, or is already part of it."""
@@ -98,63 +95,11 @@ class AccountBudgetResult:
     remaining: Micros
     """What is left of the budget: 700000; 0 when it is exceeded."""
 
+    charged: Micros
+    """What the call charged, or its receipt before: 300000; 0 when refused."""
+
     retry_after: timedelta
     """Wait until the amount fits this budget; 0 when it does, and when it never will."""
-
-
-
-class CancelOutcome(str, Enum):
-    """The values of outcome."""
-
-    CANCELLED = "cancelled"
-    SETTLED = "settled"
-    LAPSED = "lapsed"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class CancelResult:
-    """The result of cancel."""
-
-    outcome: CancelOutcome
-    """Cancelled: refunded. settled: already spent, and unchanged. lapsed: the estimate no longer counted.
-    unknown: the receipt is not known.
-    """
-
-    refunded: Micros
-    """Amount that was refunded: the estimate when cancelled; 0 otherwise."""
-
-
-_cancel = Function(
-    "cost", "cancel",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=4), Result(), ),
-)
-
-
-def _cancel_args(
-        a: Args,
-        subject: Subject,
-        *,
-        receipt: Text,
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.text("receipt", receipt, 1, 256)
-    a.text("unit", unit, 1, 32, optional=True)
-    return a
-
-
-def _cancel_result(r: Reply) -> CancelResult:
-    r_outcome = r.enum(CancelOutcome)
-    r_refunded = r.micros()
-    return CancelResult(
-        outcome=r_outcome,
-        refunded=r_refunded,
-    )
-
 
 
 class PeekReason(str, Enum):
@@ -188,71 +133,14 @@ class PeekResult:
     status: PeekStatus
     """Status of the receipt. lapsed: reserved, not settled, and no longer counted."""
 
-    charged: Micros
-    """What the receipt costs now: its estimate, or the settled amount; 0 when unknown, lapsed or refused."""
-
     retry_after: timedelta
     """Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will."""
 
     reset_after: timedelta
-    """Wait until nothing counts in any window; 0 when nothing does."""
+    """Wait until nothing counts in the accounts; 0 when nothing does."""
 
-    limits: list[AccountBudgetResult]
-    """One row per limit."""
-
-
-_peek = Function(
-    "cost", "peek",
-    read_only=True,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), Result(values=4), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
-)
-
-
-def _peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: AccountBudgetPack,
-        estimate: Micros | None = None,
-        receipt: Text | None = None,
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.pack("limits", limits, AccountBudgetPack, 1, 16)
-    a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
-    a.text("receipt", receipt, 1, 256, optional=True)
-    a.text("unit", unit, 1, 32, optional=True)
-    return a
-
-
-def _peek_result(r: Reply) -> PeekResult:
-    r_allowed = r.flag()
-    r_reason = r.enum(PeekReason)
-    r_status = r.enum(PeekStatus)
-    r_charged = r.micros()
-    r_retry_after = r.duration()
-    r_reset_after = r.duration()
-    r_limits = [
-        AccountBudgetResult(
-            allowed=r.flag(),
-            spent=r.micros(),
-            remaining=r.micros(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    return PeekResult(
-        allowed=r_allowed,
-        reason=r_reason,
-        status=r_status,
-        charged=r_charged,
-        retry_after=r_retry_after,
-        reset_after=r_reset_after,
-        limits=r_limits,
-    )
-
+    budgets: list[BudgetResult]
+    """One row per budget."""
 
 
 class ReserveReason(str, Enum):
@@ -277,177 +165,14 @@ class ReserveResult:
     reason: ReserveReason
     """Why it is refused; too_large: the estimate alone exceeds a budget."""
 
-    charged: Micros
-    """What the receipt costs now: its first estimate, or the settled amount; 0 when refused."""
-
     retry_after: timedelta
     """Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will."""
 
     reset_after: timedelta
-    """Wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
-    does.
-    """
+    """Wait until nothing counts in the accounts; 0 when nothing does."""
 
-    limits: list[AccountBudgetResult]
-    """One row per limit."""
-
-
-_reserve = Function(
-    "cost", "reserve",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), Result(values=2), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
-)
-
-
-def _reserve_args(
-        a: Args,
-        subject: Subject,
-        *,
-        receipt: Text,
-        estimate: Micros,
-        limits: AccountBudgetPack,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.text("receipt", receipt, 1, 256)
-    a.integer("estimate", estimate, 0, 1000000000000000)
-    a.pack("limits", limits, AccountBudgetPack, 1, 16)
-    a.duration("hold", hold, 1, 315360000000000, optional=True)
-    a.duration("penalty", penalty, 1, 315360000000000, optional=True)
-    a.text("unit", unit, 1, 32, optional=True)
-    return a
-
-
-def _reserve_result(r: Reply) -> ReserveResult:
-    r_allowed = r.flag()
-    r_duplicate = r.flag()
-    r_reason = r.enum(ReserveReason)
-    r_charged = r.micros()
-    r_retry_after = r.duration()
-    r_reset_after = r.duration()
-    r_limits = [
-        AccountBudgetResult(
-            allowed=r.flag(),
-            spent=r.micros(),
-            remaining=r.micros(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    return ReserveResult(
-        allowed=r_allowed,
-        duplicate=r_duplicate,
-        reason=r_reason,
-        charged=r_charged,
-        retry_after=r_retry_after,
-        reset_after=r_reset_after,
-        limits=r_limits,
-    )
-
-
-
-class ReserveAtMostReason(str, Enum):
-    """The values of reason."""
-
-    NONE = "none"
-    BUDGET = "budget"
-    PENALTY = "penalty"
-    TOO_LARGE = "too_large"
-
-
-@dataclass(frozen=True)
-class ReserveAtMostResult:
-    """The result of reserve_at_most."""
-
-    allowed: bool
-    """Whether anything is reserved, by this call or by the receipt's first call."""
-
-    duplicate: bool
-    """Whether the receipt was charged before, so that this call charged nothing."""
-
-    reason: ReserveAtMostReason
-    """Why it is refused; too_large: least alone exceeds a budget."""
-
-    charged: Micros
-    """What the receipt costs now: what was reserved, or the settled amount; 0 when refused."""
-
-    retry_after: timedelta
-    """Wait until least fits, exact to the microsecond; 0 when it does, and when it never will."""
-
-    reset_after: timedelta
-    """Wait until nothing counts in any window: the longest window right after a charge; 0 when nothing
-    does.
-    """
-
-    limits: list[AccountBudgetResult]
-    """One row per limit."""
-
-
-_reserve_at_most = Function(
-    "cost", "reserve_at_most",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=4,
-    results=(Result(values=2), Result(values=2), Result(values=4), Result(), Result(), Result(), Result(rows=(Result(values=2), Result(), Result(), Result(), )), ),
-)
-
-
-def _reserve_at_most_args(
-        a: Args,
-        subject: Subject,
-        *,
-        receipt: Text,
-        most: Micros,
-        limits: AccountBudgetPack,
-        least: Micros | None = None,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.text("receipt", receipt, 1, 256)
-    a.integer("most", most, 1, 1000000000000000)
-    a.pack("limits", limits, AccountBudgetPack, 1, 16)
-    a.integer("least", least, 1, 1000000000000000, optional=True)
-    a.duration("hold", hold, 1, 315360000000000, optional=True)
-    a.duration("penalty", penalty, 1, 315360000000000, optional=True)
-    a.text("unit", unit, 1, 32, optional=True)
-    if not a.problems:
-        if (1 if least is None else least) > most:
-            a.must("least must be at most most")
-    return a
-
-
-def _reserve_at_most_result(r: Reply) -> ReserveAtMostResult:
-    r_allowed = r.flag()
-    r_duplicate = r.flag()
-    r_reason = r.enum(ReserveAtMostReason)
-    r_charged = r.micros()
-    r_retry_after = r.duration()
-    r_reset_after = r.duration()
-    r_limits = [
-        AccountBudgetResult(
-            allowed=r.flag(),
-            spent=r.micros(),
-            remaining=r.micros(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    return ReserveAtMostResult(
-        allowed=r_allowed,
-        duplicate=r_duplicate,
-        reason=r_reason,
-        charged=r_charged,
-        retry_after=r_retry_after,
-        reset_after=r_reset_after,
-        limits=r_limits,
-    )
-
+    budgets: list[BudgetResult]
+    """One row per budget."""
 
 
 @dataclass(frozen=True)
@@ -458,46 +183,17 @@ class ResetResult:
     """Whether there was anything to reset."""
 
 
-_reset = Function(
-    "cost", "reset",
-    read_only=False,
-    codes=(),
-    omissible=1,
-    results=(Result(values=2), ),
-)
-
-
-def _reset_args(
-        a: Args,
-        subject: Subject,
-        *,
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.text("unit", unit, 1, 32, optional=True)
-    return a
-
-
-def _reset_result(r: Reply) -> ResetResult:
-    r_existed = r.flag()
-    return ResetResult(
-        existed=r_existed,
-    )
-
-
-
 class SettleOutcome(str, Enum):
     """The values of outcome."""
 
     SETTLED = "settled"
     REPEATED = "repeated"
-    LATE = "late"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class SettleLimitsResult:
-    """One row of settle.limits."""
+class SettleBudgetsResult:
+    """One row of settle.budgets."""
 
     spent: Micros
     """What is spent in the window now: 1200000 of a budget of 1000000."""
@@ -506,18 +202,14 @@ class SettleLimitsResult:
     """What is left of the budget; 0 when it is exceeded."""
 
 
-
 @dataclass(frozen=True)
 class SettleResult:
     """The result of settle."""
 
     outcome: SettleOutcome
-    """What was done. repeated: nothing, it was already settled. late: charged now, because the estimate no
-    longer counted. unknown: charged now, because the receipt is not known.
+    """What was done. repeated: nothing, it was already settled. unknown: charged now, because the receipt has no
+    reservation.
     """
-
-    charged: Micros
-    """What the receipt costs now: actual, or the amount of its first settlement."""
 
     exceeded: bool
     """Whether any budget is exceeded now."""
@@ -525,469 +217,140 @@ class SettleResult:
     penalty: timedelta
     """How long reservations are refused from now on; 0 without a penalty."""
 
-    limits: list[SettleLimitsResult]
-    """One row per given limit."""
+    budgets: list[SettleBudgetsResult]
+    """One row per budget."""
 
 
-_settle = Function(
-    "cost", "settle",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=2,
-    results=(Result(values=4), Result(), Result(values=2), Result(), Result(rows=(Result(), Result(), )), ),
-)
+class _Functions(Base):
 
+    @Function
+    def peek(
+        self, subject: Subject, *, budgets: Sequence[Budget], estimate: Micros | None = None, receipt: Text | None = None,
+        units: Sequence[UnitAmount] = (),
+    ) -> Call[PeekResult]:
+        """Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes
+        nothing.
 
-def _settle_args(
-        a: Args,
-        subject: Subject,
-        *,
-        receipt: Text,
-        actual: Micros,
-        limits: AccountBudgetPack | None = None,
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.text("receipt", receipt, 1, 256)
-    a.integer("actual", actual, 0, 1000000000000000)
-    a.pack("limits", limits, AccountBudgetPack, 0, 16)
-    a.text("unit", unit, 1, 32, optional=True)
-    return a
+        RLARG: a budget's periods contradict each other, or are not near the server's time.
+        RLSTATE: a key holds data that this library did not write.
 
-
-def _settle_result(r: Reply) -> SettleResult:
-    r_outcome = r.enum(SettleOutcome)
-    r_charged = r.micros()
-    r_exceeded = r.flag()
-    r_penalty = r.duration()
-    r_limits = [
-        SettleLimitsResult(
-            spent=r.micros(),
-            remaining=r.micros(),
+        Args:
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
+            budgets: Budgets to report, each optionally of its own subject. 1 to 16 rows.
+            estimate: What would be reserved, in money. From 0 to 10^15. Defaults to 0.
+            receipt: Receipt to report. 1 to 256 bytes. None omits it.
+            units: What would be reserved in other units than money. 0 to 4 rows.
+        """
+        return Call(
+            "peek", PeekResult, read_only=True,
+            keys=[self._key(subject, "spent"), *([self._key(subject, "reservation", receipt)] if receipt else []),
+                  *self._row_keys(subject, budgets)],
+            args=[_rows("budgets", budgets), estimate, receipt, _rows("units", units) or None],
         )
-        for _ in range(r.count())
-    ]
-    return SettleResult(
-        outcome=r_outcome,
-        charged=r_charged,
-        exceeded=r_exceeded,
-        penalty=r_penalty,
-        limits=r_limits,
-    )
+
+    @Function
+    def reserve(
+        self, subject: Subject, *, receipt: Text, estimate: Micros | None = None, budgets: Sequence[Budget],
+        hold: timedelta | None = None, at_most: bool | None = None, units: Sequence[UnitAmount] = (),
+    ) -> Call[ReserveResult]:
+        """Reserves an estimate if it fits every budget: all budgets are charged, or none.
+
+        A charge counts from now on, in each window for that window's length and to the end of its slice, a
+        sixtieth of it. Until it is settled it counts for hold at most, rounded up likewise. The same receipt
+        again is allowed and charges nothing, while its estimate counts and once it is settled, for twice the
+        longest window; a larger amount than before is charged as that of a new receipt. A refused call writes
+        nothing, so its receipt can be used again. If the clock is set back, what was stored further ahead
+        than a window does not count.
+
+        RLARG: a budget's periods contradict each other, or are not near the server's time.
+        RLSTATE: a key holds data that this library did not write.
+
+        Args:
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
+            receipt: The request's own ID. 1 to 256 bytes.
+            estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
+            budgets: Budgets that are decided together, each optionally of its own subject. 1 to 16 rows.
+            hold: How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650
+                days. None omits it.
+            at_most: Take what every budget has left of the estimate, at least 1: for work whose size is
+                chosen by that. Defaults to false.
+            units: Expected cost in other units than money; 0 in those that are omitted. 0 to 4 rows.
+        """
+        return Call(
+            "reserve", ReserveResult,
+            keys=[self._key(subject, "reservation", receipt), *self._row_keys(subject, budgets)],
+            args=[receipt, estimate, _rows("budgets", budgets), _duration("hold", hold), at_most,
+                  _rows("units", units) or None],
+        )
+
+    @Function
+    def reset(
+        self, subject: Subject, *, unit: Text | None = None,
+    ) -> Call[ResetResult]:
+        """Forgets everything that a subject has spent and reserved, and its penalty.
+
+        A later settlement of an earlier reservation still records what it cost.
+
+        Args:
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
+            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
+        """
+        return Call(
+            "reset", ResetResult,
+            keys=[self._key(subject, "spent", unit)],
+            args=[unit],
+        )
+
+    @Function
+    def settle(
+        self, subject: Subject, *, receipt: Text, actual: Micros | None = None, budgets: Sequence[Budget],
+        penalty: timedelta | None = None, units: Sequence[UnitAmount] = (),
+    ) -> Call[SettleResult]:
+        """Replaces what a receipt reserved by the actual cost, once, however often it is called and however
+        late.
+
+        The actual cost is always recorded, even beyond a budget; 0 gives the estimate back. A charge counts
+        from its reservation, so a settlement changes nothing in a window that the charge has left. What was
+        spent without a reservation counts from now on. Give the budgets of the reservation: only they are
+        settled. An estimate of before a reset is not taken back.
+
+        RLARG: what an account has spent would exceed 2^53 - 1.
+        RLSTATE: a key holds data that this library did not write.
+
+        Args:
+            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
+            receipt: Receipt of the reservation. 1 to 256 bytes.
+            actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
+            budgets: Budgets of the reservation, each optionally of its own subject. 1 to 16 rows.
+            penalty: How long an account refuses reservations if the settlement exceeds one of its budgets.
+                From 1ms to 3650 days. None omits it.
+            units: Actual cost in other units than money; 0 in those that are omitted. 0 to 4 rows.
+        """
+        return Call(
+            "settle", SettleResult,
+            keys=[self._key(subject, "reservation", receipt), *self._row_keys(subject, budgets)],
+            args=[receipt, actual, _rows("budgets", budgets), _duration("penalty", penalty),
+                  _rows("units", units) or None],
+        )
 
 
+class Client(_Functions, SyncClient):
+    """Calls cost_v1 over a redis.Redis or redis.RedisCluster. Threads may share it.
 
-class Client(SyncClient):
-    """Calls cost_v1 over a redis.Redis. Threads may share it.
-
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name. max_attempts bounds how often a call
-    is sent while each failure proves that nothing ran. With auto_load the client loads a missing library, and never replaces one.
-    announce names the service: each minute the client then tells the server that it uses the library, until close() or the process's
-    end, so that `rlfunc plan`, `deploy` and `retire` see it.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
     """
 
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
-
-    def cancel(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        unit: Text | None = None,
-    ) -> CancelResult:
-        """Refunds what a receipt reserved: nothing was spent.
-
-        The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is
-        recorded as unknown. A settled charge remains.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: Receipt of the reservation. 1 to 256 bytes.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Raises, besides what every call does:
-            RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _cancel_result(self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt, unit=unit)))
-
-    def peek(
-        self,
-        subject: Subject,
-        *,
-        limits: AccountBudgetPack,
-        estimate: Micros | None = None,
-        receipt: Text | None = None,
-        unit: Text | None = None,
-    ) -> PeekResult:
-        """Returns what is spent, what reserve would return for a new receipt, and the state of a receipt;
-        writes nothing.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            limits: Budgets to report. 1 to 16 rows.
-            estimate: What would be reserved. From 0 to 10^15. Defaults to 0.
-            receipt: Receipt to report. 1 to 256 bytes. None omits it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: a budget's periods contradict each other, or do not contain the server's time
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt, unit=unit)))
-
-    def reserve(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        estimate: Micros,
-        limits: AccountBudgetPack,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        unit: Text | None = None,
-    ) -> ReserveResult:
-        """Reserves an estimate if it fits every budget: all budgets are charged, or none.
-
-        A charge counts from now on, in each window for that window's length, but for at most hold until it
-        is settled. Eight different holds at a time are exact. While eight are open, a further one lasts as
-        long as the next longer of them, or has no hold. The same receipt again is allowed and charged
-        nothing, whatever its estimate. This lasts for as long as it counts, and after settlement for twice
-        the longest window. A refused call writes nothing, so its receipt can be used again.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: The request's own ID. 1 to 256 bytes.
-            estimate: Expected cost of the request. From 0 to 10^15.
-            limits: Budgets that are decided together. 1 to 16 rows.
-            hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
-                days. None omits it.
-            penalty: How long reservations are refused once a settlement has exceeded a budget; none when
-                omitted. From 1µs to 3650 days. None omits it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _reserve_result(self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty, unit=unit)))
-
-    def reserve_at_most(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        most: Micros,
-        limits: AccountBudgetPack,
-        least: Micros | None = None,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        unit: Text | None = None,
-    ) -> ReserveAtMostResult:
-        """Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is
-        left, such as a long answer.
-
-        It is reserve with the estimate that fits. Settle the receipt with what was used.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: The request's own ID. 1 to 256 bytes.
-            most: Most to reserve. From 1 to 10^15.
-            limits: Budgets that are decided together. 1 to 16 rows.
-            least: Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
-            hold: How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650
-                days. None omits it.
-            penalty: How long reservations are refused once a settlement has exceeded a budget; none when
-                omitted. From 1µs to 3650 days. None omits it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            least must be at most most.
-
-        Raises, besides what every call does:
-            RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _reserve_at_most_result(self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty, unit=unit)))
-
-    def reset(
-        self,
-        subject: Subject,
-        *,
-        unit: Text | None = None,
-    ) -> ResetResult:
-        """Forgets everything that a subject has spent and reserved, and its penalty.
-
-        A later settlement of an earlier reservation is recorded as unknown.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-        """
-        return _reset_result(self._call(_reset_args(self._start(_reset), subject, unit=unit)))
-
-    def settle(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        actual: Micros,
-        limits: AccountBudgetPack | None = None,
-        unit: Text | None = None,
-    ) -> SettleResult:
-        """Replaces a receipt's estimate with the actual cost, once, however often it is called.
-
-        The actual cost is always recorded, even beyond the budget. A charge keeps the time of its
-        reservation. If its hold or window has ended, or nothing was reserved, the cost is charged as of
-        now, so nothing is lost. A cost that exceeds a budget starts the penalty that the bucket's last
-        reservation set.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: Receipt of the reservation. 1 to 256 bytes.
-            actual: Actual cost. From 0 to 10^15.
-            limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
-                is reported. 0 to 16 rows.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _settle_result(self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits, unit=unit)))
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)
 
 
-class AsyncClient(AsyncioClient):
-    """Calls cost_v1 over a redis.asyncio.Redis. Tasks of one event loop may share it. Its options are those of Client."""
+class AsyncClient(_Functions, AsyncioClient):
+    """Calls cost_v1 over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it.
 
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
+    """
 
-    async def cancel(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        unit: Text | None = None,
-    ) -> CancelResult:
-        """Refunds what a receipt reserved: nothing was spent.
-
-        The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is
-        recorded as unknown. A settled charge remains.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: Receipt of the reservation. 1 to 256 bytes.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Raises, besides what every call does:
-            RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _cancel_result(await self._call(_cancel_args(self._start(_cancel), subject, receipt=receipt, unit=unit)))
-
-    async def peek(
-        self,
-        subject: Subject,
-        *,
-        limits: AccountBudgetPack,
-        estimate: Micros | None = None,
-        receipt: Text | None = None,
-        unit: Text | None = None,
-    ) -> PeekResult:
-        """Returns what is spent, what reserve would return for a new receipt, and the state of a receipt;
-        writes nothing.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            limits: Budgets to report. 1 to 16 rows.
-            estimate: What would be reserved. From 0 to 10^15. Defaults to 0.
-            receipt: Receipt to report. 1 to 256 bytes. None omits it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: a budget's periods contradict each other, or do not contain the server's time
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, estimate=estimate, receipt=receipt, unit=unit)))
-
-    async def reserve(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        estimate: Micros,
-        limits: AccountBudgetPack,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        unit: Text | None = None,
-    ) -> ReserveResult:
-        """Reserves an estimate if it fits every budget: all budgets are charged, or none.
-
-        A charge counts from now on, in each window for that window's length, but for at most hold until it
-        is settled. Eight different holds at a time are exact. While eight are open, a further one lasts as
-        long as the next longer of them, or has no hold. The same receipt again is allowed and charged
-        nothing, whatever its estimate. This lasts for as long as it counts, and after settlement for twice
-        the longest window. A refused call writes nothing, so its receipt can be used again.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: The request's own ID. 1 to 256 bytes.
-            estimate: Expected cost of the request. From 0 to 10^15.
-            limits: Budgets that are decided together. 1 to 16 rows.
-            hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
-                days. None omits it.
-            penalty: How long reservations are refused once a settlement has exceeded a budget; none when
-                omitted. From 1µs to 3650 days. None omits it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _reserve_result(await self._call(_reserve_args(self._start(_reserve), subject, receipt=receipt, estimate=estimate, limits=limits, hold=hold, penalty=penalty, unit=unit)))
-
-    async def reserve_at_most(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        most: Micros,
-        limits: AccountBudgetPack,
-        least: Micros | None = None,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        unit: Text | None = None,
-    ) -> ReserveAtMostResult:
-        """Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is
-        left, such as a long answer.
-
-        It is reserve with the estimate that fits. Settle the receipt with what was used.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: The request's own ID. 1 to 256 bytes.
-            most: Most to reserve. From 1 to 10^15.
-            limits: Budgets that are decided together. 1 to 16 rows.
-            least: Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1.
-            hold: How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650
-                days. None omits it.
-            penalty: How long reservations are refused once a settlement has exceeded a budget; none when
-                omitted. From 1µs to 3650 days. None omits it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            least must be at most most.
-
-        Raises, besides what every call does:
-            RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _reserve_at_most_result(await self._call(_reserve_at_most_args(self._start(_reserve_at_most), subject, receipt=receipt, most=most, limits=limits, least=least, hold=hold, penalty=penalty, unit=unit)))
-
-    async def reset(
-        self,
-        subject: Subject,
-        *,
-        unit: Text | None = None,
-    ) -> ResetResult:
-        """Forgets everything that a subject has spent and reserved, and its penalty.
-
-        A later settlement of an earlier reservation is recorded as unknown.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-        """
-        return _reset_result(await self._call(_reset_args(self._start(_reset), subject, unit=unit)))
-
-    async def settle(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-        actual: Micros,
-        limits: AccountBudgetPack | None = None,
-        unit: Text | None = None,
-    ) -> SettleResult:
-        """Replaces a receipt's estimate with the actual cost, once, however often it is called.
-
-        The actual cost is always recorded, even beyond the budget. A charge keeps the time of its
-        reservation. If its hold or window has ended, or nothing was reserved, the cost is charged as of
-        now, so nothing is lost. A cost that exceeds a budget starts the penalty that the bucket's last
-        reservation set.
-
-        Args:
-            subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            receipt: Receipt of the reservation. 1 to 256 bytes.
-            actual: Actual cost. From 0 to 10^15.
-            limits: Budgets to report and enforce; when omitted, those of the last calls are enforced and none
-                is reported. 0 to 16 rows.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-            RLSTATE: a key holds data that this library did not write
-        """
-        return _settle_result(await self._call(_settle_args(self._start(_settle), subject, receipt=receipt, actual=actual, limits=limits, unit=unit)))
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)

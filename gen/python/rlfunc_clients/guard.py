@@ -3,7 +3,8 @@
 
 One decision per request: its subject's block, limits, budgets and challenge, all or nothing.
 
-The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the same namespace share the state. Use them to settle and cancel reservations, issue challenges, block and unblock.
+The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the same
+namespace share the state. Use them to issue challenges, block and unblock.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Sequence
+from typing import Sequence
 
-from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
+from ._client import AsyncioClient, Base, Call, Function, Library, Micros, Row, Subject, SyncClient, Text
+from ._client import _duration, _moment, _rows
 
-LIBRARY = Library("guard", "1.0.0", "guard_v1", "guard.lua")
+LIBRARY = Library("guard", "1.0.0", "guard_v1")
 
 
 class LimitKind(str, Enum):
@@ -31,27 +32,22 @@ class LimitKind(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
+class Limit(Row):
     """One row of lib/limit.lua.
 
-    Besides the bounds of each:
-        burst must be omitted unless kind is gcra.
-        burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
-        limit must be at most 1000000 if kind is sliding_log: it stores every request.
-        limit must be at most 1000000 if kind is concurrency: it stores every holder.
-        cost must be at most 1 if kind is sliding_log: it counts requests.
-        window must be at most 90d if kind is sliding_counter.
-        window must be at least 1ms if kind is concurrency: it is the lease.
-        window must be at most 1d if kind is concurrency: it is the lease.
-        previous, start and after must be given if kind is quota.
-        previous, start and after must be omitted unless kind is quota.
-        previous must be below start.
-        start + window must be below after.
-        after must be at most previous + 3650d.
+    Besides the bounds of each, by their names on the server:
+    - (kind == 'quota') == (window_us == nil): all but a quota have a window.
+    - burst == nil or kind == 'gcra': only a gcra has a burst.
+    - burst == nil or burst * window_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+    - limit <= 1000000 or kind ~= 'sliding_log' and kind ~= 'concurrency': it stores every request.
+    - cost <= 1 or kind ~= 'sliding_log': it counts requests.
+    - kind ~= 'concurrency' or window_us <= 86400000000: it is the lease, 1d at most.
+    - kind == 'quota' or not (previous_us or start_us or next_us or after_us): only a quota has periods.
+    - kind ~= 'quota' or previous_us and start_us and next_us and after_us: a quota has periods.
+    - kind ~= 'quota' or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+    each other.
+    - kind ~= 'quota' or after_us <= previous_us + 315360000000000: a quota's periods take 10 years at most.
     """
-
-    name: Text
-    """The limit's name: minute. 1 to 64 bytes."""
 
     kind: LimitKind
     """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
@@ -59,24 +55,29 @@ class Limit:
     limit: int
     """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12."""
 
-    window: timedelta
-    """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
-    from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
+    window: timedelta | None = None
+    """Length of the window; for a gcra, its period; for a concurrency, the lease, 1ms to 1d. All but a quota
+    have one. From 1ms to 3650 days. None omits it.
     """
+
+    name: Text | None = None
+    """Tells limits of one subject apart that have the same kind and window: login. 1 to 64 bytes. None omits it."""
 
     burst: int | None = None
     """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. None omits it."""
 
     cost: int | None = None
-    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-    places, at most 1000. From 0 to 10^12. Defaults to 1.
+    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places,
+    at most 1000. From 0 to 10^12. Defaults to 1.
     """
 
-    shadow: bool = False
-    """Whether the limit only reports and never refuses."""
+    shadow: bool | None = None
+    """Whether the limit only reports and never refuses. Defaults to false."""
 
-    global_: bool = False
-    """Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts."""
+    global_: bool | None = None
+    """Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
+    Defaults to false.
+    """
 
     previous: datetime | None = None
     """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
@@ -84,81 +85,41 @@ class Limit:
     start: datetime | None = None
     """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
+    next: datetime | None = None
+    """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
     after: datetime | None = None
     """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
+    of: Subject | None = None
+    """The subject of the row's keys. Defaults to the call's subject."""
 
-class LimitPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+    def _cells(self) -> list[object]:
+        return [self.kind, self.limit, _duration("window", self.window), self.name, self.burst, self.cost, self.shadow,
+                self.global_, _moment("previous", self.previous), _moment("start", self.start),
+                _moment("next", self.next), _moment("after", self.after)]
 
-    _group = "limit"
-    _required = 4
-
-    def __init__(self, *rows: Limit) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: Limit) -> None:
-        a.text("name", row.name, 1, 64)
-        a.enum("kind", row.kind, LimitKind)
-        a.integer("limit", row.limit, 1, 1000000000000)
-        a.duration("window", row.window, 1, 315360000000000)
-        a.integer("burst", row.burst, 1, 1000000000000, optional=True)
-        a.integer("cost", row.cost, 0, 1000000000000, optional=True)
-        a.flag("shadow", row.shadow, optional=True)
-        a.flag("global", row.global_, optional=True)
-        a.time("previous", row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", row.start, 0, 9007199254740992, optional=True)
-        a.time("after", row.after, 0, 9007199254740992, optional=True)
-        if not a.problems:
-            if row.kind != "gcra" and row.burst is not None:
-                a.must("burst must be omitted unless kind is gcra", f"{a.group}.{a.row}.")
-            if row.burst is not None and float(row.burst) * float(us(row.window)) > float(row.limit) * 3153600000000000:
-                a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", f"{a.group}.{a.row}.")
-            if row.kind == "sliding_log" and row.limit > 1000000:
-                a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", f"{a.group}.{a.row}.")
-            if row.kind == "concurrency" and row.limit > 1000000:
-                a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", f"{a.group}.{a.row}.")
-            if row.kind == "sliding_log" and (1 if row.cost is None else row.cost) > 1:
-                a.must("cost must be at most 1 if kind is sliding_log: it counts requests", f"{a.group}.{a.row}.")
-            if row.kind == "sliding_counter" and us(row.window) > 7776000000000:
-                a.must("window must be at most 90d if kind is sliding_counter", f"{a.group}.{a.row}.")
-            if row.kind == "concurrency" and 1000 > us(row.window):
-                a.must("window must be at least 1ms if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
-            if row.kind == "concurrency" and us(row.window) > 86400000000:
-                a.must("window must be at most 1d if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
-            if row.kind == "quota" and (row.previous is None or row.start is None or row.after is None):
-                a.must("previous, start and after must be given if kind is quota", f"{a.group}.{a.row}.")
-            if row.kind != "quota" and (row.previous is not None or row.start is not None or row.after is not None):
-                a.must("previous, start and after must be omitted unless kind is quota", f"{a.group}.{a.row}.")
-            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
-                a.must("previous must be below start", f"{a.group}.{a.row}.")
-            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
-                a.must("start + window must be below after", f"{a.group}.{a.row}.")
-            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
-
-    def _keys(self, row: Limit) -> list[tuple[str | Enum, Text | None]]:
-        return [(row.kind, row.name)]
+    def _parts(self) -> list[tuple[object, ...]]:
+        return [(self.kind, self.window, self.name,)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(Row):
     """One row of lib/budget.lua.
 
-    Besides the bounds of each:
-        previous and after must be given if start.
-        start must be given if previous.
-        start must be given if after.
-        previous must be below start.
-        start + window must be below after.
-        after must be at most previous + 3650d.
+    Besides the bounds of each, by their names on the server:
+    - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
+    periods has all three.
+    - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
+    other.
+    - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
     """
 
     budget: Micros
     """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15."""
 
     window: timedelta
-    """Length of the window. From 1µs to 3650 days."""
+    """Length of the window. Another length is another count. From 1ms to 3650 days."""
 
     previous: datetime | None = None
     """Of a budget with periods of the calendar: when the period before starts, as in quota. From
@@ -166,81 +127,42 @@ class Budget:
     """
 
     start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-    None omits it.
+    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255. None
+    omits it.
     """
 
     after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits
-    it.
-    """
+    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
     unit: Text | None = None
     """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
 
+    of: Subject | None = None
+    """The subject of the row's keys. Defaults to the call's subject."""
 
-class BudgetPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+    def _cells(self) -> list[object]:
+        return [self.budget, _duration("window", self.window), _moment("previous", self.previous),
+                _moment("start", self.start), _moment("after", self.after), self.unit]
 
-    _group = "budget"
-    _required = 2
-
-    def __init__(self, *rows: Budget) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: Budget) -> None:
-        a.integer("budget", row.budget, 0, 1000000000000000)
-        a.duration("window", row.window, 1, 315360000000000)
-        a.time("previous", row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", row.start, 0, 9007199254740992, optional=True)
-        a.time("after", row.after, 0, 9007199254740992, optional=True)
-        a.text("unit", row.unit, 1, 32, optional=True)
-        if not a.problems:
-            if row.start is not None and (row.previous is None or row.after is None):
-                a.must("previous and after must be given if start", f"{a.group}.{a.row}.")
-            if row.previous is not None and row.start is None:
-                a.must("start must be given if previous", f"{a.group}.{a.row}.")
-            if row.after is not None and row.start is None:
-                a.must("start must be given if after", f"{a.group}.{a.row}.")
-            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
-                a.must("previous must be below start", f"{a.group}.{a.row}.")
-            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
-                a.must("start + window must be below after", f"{a.group}.{a.row}.")
-            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
-
-    def _keys(self, row: Budget) -> list[tuple[str | Enum, Text | None]]:
-        return [("charges", row.unit)]
+    def _parts(self) -> list[tuple[object, ...]]:
+        return [("spent", self.unit,)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitAmount:
+class UnitAmount(Row):
     """One row of lib/unit_amount.lua."""
 
     unit: Text
-    """The unit: tokens. 1 to 32 bytes."""
+    """The unit: tokens; no two rows have the same. 1 to 32 bytes."""
 
     amount: int
     """The cost in it. From 0 to 10^15."""
 
-    unreserved: bool = False
-    """Whether an estimate must fit, but is not reserved; settle ignores it."""
+    unreserved: bool | None = None
+    """Whether an estimate must fit, but is not reserved; settle ignores it. Defaults to false."""
 
-
-class UnitAmountPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
-
-    _group = "unit_amount"
-    _required = 2
-
-    def __init__(self, *rows: UnitAmount) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: UnitAmount) -> None:
-        a.text("unit", row.unit, 1, 32)
-        a.integer("amount", row.amount, 0, 1000000000000000)
-        a.flag("unreserved", row.unreserved, optional=True)
-
+    def _cells(self) -> list[object]:
+        return [self.unit, self.amount, self.unreserved]
 
 
 @dataclass(frozen=True)
@@ -254,15 +176,14 @@ class LimitResult:
     """What is left after the call: 7 when 3 of 10 are used."""
 
     reset_after: timedelta
-    """Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease
-    of the call's own places has left.
+    """Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the
+    call's own places has left.
     """
 
     retry_after: timedelta
     """Wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a
     concurrency, until enough leases have ended, if no holder releases or renews.
     """
-
 
 
 @dataclass(frozen=True)
@@ -278,9 +199,11 @@ class BudgetResult:
     remaining: Micros
     """What is left of the budget: 700000; 0 when it is exceeded."""
 
+    charged: Micros
+    """What the call charged, or its receipt before: 300000; 0 when refused."""
+
     retry_after: timedelta
     """Wait until the amount fits this budget; 0 when it does, and when it never will."""
-
 
 
 class AdmitReason(str, Enum):
@@ -309,55 +232,31 @@ class AdmitChallenge(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdmitTiers:
+class AdmitTiers(Row):
     """One row of admit.tiers."""
 
     threshold: int
     """Attempt that is refused and starts the block. From 1 to 10000."""
 
     window: timedelta
-    """Time in which attempts are counted. From 1µs to 3650 days."""
+    """Time in which attempts are counted. From 1ms to 3650 days."""
 
     block: timedelta
     """How long the block lasts, rounded up to a millisecond. From 1ms to 3650 days."""
 
-
-class AdmitTiersPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
-
-    _group = "tiers"
-    _required = 3
-
-    def __init__(self, *rows: AdmitTiers) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: AdmitTiers) -> None:
-        a.integer("threshold", row.threshold, 1, 10000)
-        a.duration("window", row.window, 1, 315360000000000)
-        a.duration("block", row.block, 1000, 315360000000000)
-
+    def _cells(self) -> list[object]:
+        return [self.threshold, _duration("window", self.window), _duration("block", self.block)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdmitEscalation:
+class AdmitEscalation(Row):
     """One row of admit.escalation."""
 
     block: timedelta
     """How long that block lasts, rounded up to a millisecond. From 1ms to 3650 days."""
 
-
-class AdmitEscalationPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
-
-    _group = "escalation"
-    _required = 1
-
-    def __init__(self, *rows: AdmitEscalation) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: AdmitEscalation) -> None:
-        a.duration("block", row.block, 1000, 315360000000000)
-
+    def _cells(self) -> list[object]:
+        return [_duration("block", self.block)]
 
 
 @dataclass(frozen=True)
@@ -371,7 +270,6 @@ class AdmitTiersResult:
     """Attempts left before the block: 1 when 3 are counted and the 5th is refused."""
 
 
-
 @dataclass(frozen=True)
 class AdmitResult:
     """The result of admit."""
@@ -380,7 +278,7 @@ class AdmitResult:
     """Whether the request may pass."""
 
     duplicate: bool
-    """Whether its receipt was known, so that nothing was charged."""
+    """Whether its receipt was known, so that it paid only for more weight and global limits."""
 
     reason: AdmitReason
     """Why it is refused: the first of these if several do; none when allowed."""
@@ -397,12 +295,10 @@ class AdmitResult:
     """Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked."""
 
     retry_after: timedelta
-    """Longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait
-    helps.
-    """
+    """Longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps."""
 
     at: datetime | None
-    """When it was decided, for refund; the epoch if no limit needed the clock."""
+    """When it was decided, for refund; the epoch when refused, and if nothing needed the clock."""
 
     challenge: AdmitChallenge
     """Outcome; unused: something else refused; none: not checked."""
@@ -417,183 +313,11 @@ class AdmitResult:
     """One result per tier; empty when blocked."""
 
 
-_admit = Function(
-    "guard", "admit",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=19,
-    results=(Result(values=2), Result(values=2), Result(values=8), Result(values=9), Result(values=17), Result(values=65), Result(), Result(), Result(values=7), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), Result(rows=(Result(values=2), Result(), Result(), Result(), )), Result(rows=(Result(values=1000001), Result(), )), ),
-)
-
-
-def _admit_args(
-        a: Args,
-        subject: Subject,
-        *,
-        blocks: Sequence[Subject] = (),
-        limits: LimitPack | None = None,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        receipt_of: Subject | None = None,
-        dedup: timedelta | None = None,
-        repeats: int | None = None,
-        budgets: BudgetPack | None = None,
-        budgets_of: Sequence[Subject] = (),
-        estimate: Micros | None = None,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        reservation: Text | None = None,
-        tiers: AdmitTiersPack | None = None,
-        escalation: AdmitEscalationPack | None = None,
-        strike_memory: timedelta | None = None,
-        count_refused: bool = False,
-        challenge: Text | None = None,
-        challenge_of: Subject | None = None,
-        challenge_required: bool = False,
-        payload: Text | None = None,
-        holder: Text | None = None,
-        units: UnitAmountPack | None = None,
-) -> Args:
-    a.key("subject", subject, "block")
-    if receipt:
-        a.key("receipts", subject if receipt_of is None else receipt_of, "checked")
-    if tiers:
-        a.key("attempts", subject, "attempts")
-    if tiers:
-        a.key("pages", subject, "attempt_pages")
-    if challenge:
-        a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
-    if holder:
-        a.key("left", subject, "left")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack_keys("budgets", budgets, subject, budgets_of)
-    a.subjects("blocks", blocks, "block", 16)
-    a.pack("limits", limits, LimitPack, 0, 16)
-    a.integer("weight", weight, 1, 1000000000000, optional=True)
-    a.text("receipt", receipt, 1, 224, optional=True)
-    a.duration("dedup", dedup, 1, 315360000000000, optional=True)
-    a.integer("repeats", repeats, 0, 8, optional=True)
-    a.pack("budgets", budgets, BudgetPack, 0, 16)
-    a.integer("estimate", estimate, 0, 1000000000000000, optional=True)
-    a.duration("hold", hold, 1, 315360000000000, optional=True)
-    a.duration("penalty", penalty, 1, 315360000000000, optional=True)
-    a.text("reservation", reservation, 1, 64, optional=True)
-    a.pack("tiers", tiers, AdmitTiersPack, 0, 8)
-    a.pack("escalation", escalation, AdmitEscalationPack, 0, 8)
-    a.duration("strike_memory", strike_memory, 1000, 315360000000000, optional=True)
-    a.flag("count_refused", count_refused, optional=True)
-    a.text("challenge", challenge, 1, 128, optional=True)
-    a.flag("challenge_required", challenge_required, optional=True)
-    a.text("payload", payload, 1, 1024, optional=True)
-    a.text("holder", holder, 1, 64, optional=True)
-    a.pack("units", units, UnitAmountPack, 0, 4)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
-                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
-                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
-                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
-        for limits_row in rows_of(limits):
-            if limits_row.kind == "concurrency" and holder is None:
-                a.must("holder must be given if limits.kind is concurrency")
-        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
-        if len(rows_of(budgets)) > 0 and reservation is None:
-            a.must("reservation must be given if budgets")
-        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in rows_of(units)], ())
-    return a
-
-
-def _admit_result(r: Reply) -> AdmitResult:
-    r_allowed = r.flag()
-    r_duplicate = r.flag()
-    r_reason = r.enum(AdmitReason)
-    r_tier = r.count()
-    r_refused = r.count()
-    r_strikes = r.count()
-    r_retry_after = r.duration()
-    r_at = r.time()
-    r_challenge = r.enum(AdmitChallenge)
-    r_limits = [
-        LimitResult(
-            allowed=r.flag(),
-            remaining=r.count(),
-            reset_after=r.duration(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    r_budgets = [
-        BudgetResult(
-            allowed=r.flag(),
-            spent=r.micros(),
-            remaining=r.micros(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    r_tiers = [
-        AdmitTiersResult(
-            count=r.count(),
-            remaining=r.count(),
-        )
-        for _ in range(r.count())
-    ]
-    return AdmitResult(
-        allowed=r_allowed,
-        duplicate=r_duplicate,
-        reason=r_reason,
-        tier=r_tier,
-        refused=r_refused,
-        strikes=r_strikes,
-        retry_after=r_retry_after,
-        at=r_at,
-        challenge=r_challenge,
-        limits=r_limits,
-        budgets=r_budgets,
-        tiers=r_tiers,
-    )
-
-
-
-class PeekReservationsState(str, Enum):
-    """The values of state."""
-
-    OPEN = "open"
-    SETTLED = "settled"
-    LAPSED = "lapsed"
-
-
 class PeekChallengesState(str, Enum):
     """The values of state."""
 
     UNUSED = "unused"
     CONSUMED = "consumed"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeekLimits:
-    """One row of peek.limits."""
-
-    name: Text
-    """The limit's name. 1 to 64 bytes."""
-
-
-
-@dataclass(frozen=True)
-class PeekAdmissionsResult:
-    """One row of peek.admissions."""
-
-    limit: int
-    """The limit's position in the call, from 1."""
-
-    at: datetime | None
-    """When it was admitted."""
-
 
 
 @dataclass(frozen=True)
@@ -604,35 +328,12 @@ class PeekAttemptsResult:
     """When it was made."""
 
 
-
 @dataclass(frozen=True)
 class PeekStrikesResult:
     """One row of peek.strikes."""
 
     at: datetime | None
     """When it began."""
-
-
-
-@dataclass(frozen=True)
-class PeekReservationsResult:
-    """One row of peek.reservations."""
-
-    id: str
-    """ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes."""
-
-    state: PeekReservationsState
-    """Open: not settled, and counted. lapsed: not settled, and no longer counted."""
-
-    amount: Micros
-    """The estimate, or the settled amount."""
-
-    at: datetime | None
-    """When it was made."""
-
-    counts_until: datetime | None
-    """When it stops counting: at the end of its hold, or when it leaves the longest window."""
-
 
 
 @dataclass(frozen=True)
@@ -655,7 +356,6 @@ class PeekChallengesResult:
     """What it was issued for; empty when consumed."""
 
 
-
 @dataclass(frozen=True)
 class PeekResult:
     """The result of peek."""
@@ -663,111 +363,25 @@ class PeekResult:
     now: datetime | None
     """Time of the call."""
 
-    admissions: list[PeekAdmissionsResult]
-    """Admissions in the limits' logs."""
-
     attempts: list[PeekAttemptsResult]
     """The attempts."""
 
     strikes: list[PeekStrikesResult]
     """Blocks that tiers started."""
 
-    reservations: list[PeekReservationsResult]
-    """Reserved and settled amounts."""
-
     challenges: list[PeekChallengesResult]
     """Challenges that are known."""
 
 
-_peek = Function(
-    "guard", "peek",
-    read_only=True,
-    codes=("RLSTATE", ),
-    omissible=1,
-    results=(Result(), Result(rows=(Result(values=17), Result(), )), Result(rows=(Result(), )), Result(rows=(Result(), )), Result(rows=(Result(text=True), Result(values=3), Result(), Result(), Result(), )), Result(rows=(Result(text=True), Result(values=2), Result(), Result(), Result(text=True), )), ),
-)
-
-
-def _peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: Sequence[PeekLimits] = (),
-        unit: Text | None = None,
-) -> Args:
-    a.row_key("subject", subject, "charges", unit)
-    a.key("challenges", subject, "challenges")
-    a.key("attempts", subject, "attempts")
-    a.key("pages", subject, "attempt_pages")
-    for limits_row in limits:
-        a.row_key("state", subject, "sliding_log", limits_row.name)
-    a.rows("limits", len(limits), 0, 16)
-    for a.row, limits_row in enumerate(limits):
-        a.text("name", limits_row.name, 1, 64)
-    a.group = ""
-    a.text("unit", unit, 1, 32, optional=True)
-    return a
-
-
-def _peek_result(r: Reply) -> PeekResult:
-    r_now = r.time()
-    r_admissions = [
-        PeekAdmissionsResult(
-            limit=r.count(),
-            at=r.time(),
-        )
-        for _ in range(r.count())
-    ]
-    r_attempts = [
-        PeekAttemptsResult(
-            at=r.time(),
-        )
-        for _ in range(r.count())
-    ]
-    r_strikes = [
-        PeekStrikesResult(
-            at=r.time(),
-        )
-        for _ in range(r.count())
-    ]
-    r_reservations = [
-        PeekReservationsResult(
-            id=r.text(),
-            state=r.enum(PeekReservationsState),
-            amount=r.micros(),
-            at=r.time(),
-            counts_until=r.time(),
-        )
-        for _ in range(r.count())
-    ]
-    r_challenges = [
-        PeekChallengesResult(
-            token=r.text(),
-            state=r.enum(PeekChallengesState),
-            issued=r.time(),
-            expires=r.time(),
-            payload=r.text(),
-        )
-        for _ in range(r.count())
-    ]
-    return PeekResult(
-        now=r_now,
-        admissions=r_admissions,
-        attempts=r_attempts,
-        strikes=r_strikes,
-        reservations=r_reservations,
-        challenges=r_challenges,
-    )
-
-
-
 @dataclass(frozen=True, kw_only=True)
-class RefundTaken:
+class RefundTaken(Row):
     """One row of refund.taken."""
 
     left: timedelta
     """The limit's reset_after; 0 refunds nothing. From 0s to 36500 days."""
 
+    def _cells(self) -> list[object]:
+        return [_duration("left", self.left)]
 
 
 @dataclass(frozen=True)
@@ -775,87 +389,7 @@ class RefundResult:
     """The result of refund."""
 
     refunded: bool
-    """Whether it was refunded; false when the receipt is unknown, and when it has expired."""
-
-
-_refund = Function(
-    "guard", "refund",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), ),
-)
-
-
-def _refund_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack | None = None,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        at: datetime | None = None,
-        age: timedelta | None = None,
-        receipt: Text | None = None,
-        reservation: Text | None = None,
-        challenge: Text | None = None,
-        challenge_of: Subject | None = None,
-        payload: Text | None = None,
-        taken: Sequence[RefundTaken] = (),
-        expires: datetime | None = None,
-        holder: Text | None = None,
-        budgets: BudgetPack | None = None,
-        budgets_of: Sequence[Subject] = (),
-) -> Args:
-    a.key("subject", subject, "checked")
-    if challenge:
-        a.key("challenges", subject if challenge_of is None else challenge_of, "challenges")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack_keys("budgets", budgets, subject, budgets_of)
-    a.pack("limits", limits, LimitPack, 0, 16)
-    a.integer("weight", weight, 1, 1000000000000, optional=True)
-    a.time("at", at, 0, 9007199254740992, optional=True)
-    a.duration("age", age, 0, 3153600000000000, optional=True)
-    a.text("receipt", receipt, 1, 224, optional=True)
-    a.text("reservation", reservation, 1, 64, optional=True)
-    a.text("challenge", challenge, 1, 128, optional=True)
-    a.text("payload", payload, 1, 1024, optional=True)
-    a.rows("taken", len(taken), 0, 16)
-    for a.row, taken_row in enumerate(taken):
-        a.duration("left", taken_row.left, 0, 3153600000000000)
-    a.group = ""
-    a.time("expires", expires, 0, 9007199254740992, optional=True)
-    a.text("holder", holder, 1, 64, optional=True)
-    a.pack("budgets", budgets, BudgetPack, 0, 16)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
-                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
-                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
-                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
-        for limits_row in rows_of(limits):
-            if limits_row.kind == "concurrency" and holder is None:
-                a.must("holder must be given if limits.kind is concurrency")
-        if len(rows_of(budgets)) > 0 and reservation is None:
-            a.must("reservation must be given if budgets")
-        if reservation is not None and len(rows_of(budgets)) == 0:
-            a.must("budgets must be given if reservation")
-        if len(taken) != len(rows_of(limits)):
-            a.must("taken must have as many rows as limits")
-        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
-    return a
-
-
-def _refund_result(r: Reply) -> RefundResult:
-    r_refunded = r.flag()
-    return RefundResult(
-        refunded=r_refunded,
-    )
-
+    """Whether anything was given back: nothing is if the receipt is unknown."""
 
 
 @dataclass(frozen=True)
@@ -866,45 +400,6 @@ class ReleaseResult:
     """Number of limits whose places were released: 2 of 2."""
 
 
-_release = Function(
-    "guard", "release",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=17), ),
-)
-
-
-def _release_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        holder: Text,
-        mark: timedelta | None = None,
-) -> Args:
-    a.key("subject", subject, "places")
-    a.key("left", subject, "left")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, LimitPack, 1, 16)
-    a.text("holder", holder, 1, 64)
-    a.duration("mark", mark, 1000, 3600000000, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind != "concurrency":
-                a.must("kind must be concurrency", f"limits.{i}.")
-    return a
-
-
-def _release_result(r: Reply) -> ReleaseResult:
-    r_released = r.count()
-    return ReleaseResult(
-        released=r_released,
-    )
-
-
-
 @dataclass(frozen=True)
 class RenewResult:
     """The result of renew."""
@@ -913,57 +408,17 @@ class RenewResult:
     """Number of limits whose places the holder no longer has: 0 of 2."""
 
 
-_renew = Function(
-    "guard", "renew",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=0,
-    results=(Result(values=17), ),
-)
-
-
-def _renew_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        holder: Text,
-) -> Args:
-    a.key("subject", subject, "places")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, LimitPack, 1, 16)
-    a.text("holder", holder, 1, 64)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind != "concurrency":
-                a.must("kind must be concurrency", f"limits.{i}.")
-    return a
-
-
-def _renew_result(r: Reply) -> RenewResult:
-    r_lost = r.count()
-    return RenewResult(
-        lost=r_lost,
-    )
-
-
-
-class SettleBudgetsOutcome(str, Enum):
+class SettleOutcome(str, Enum):
     """The values of outcome."""
 
     SETTLED = "settled"
     REPEATED = "repeated"
-    LATE = "late"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class SettleBudgetsResult:
     """One row of settle.budgets."""
-
-    outcome: SettleBudgetsOutcome
-    """What was done in its account, as in cost.settle."""
 
     spent: Micros
     """What is spent in the window now: 1200000 of a budget of 1000000."""
@@ -972,10 +427,12 @@ class SettleBudgetsResult:
     """What is left of the budget; 0 when it is exceeded."""
 
 
-
 @dataclass(frozen=True)
 class SettleResult:
     """The result of settle."""
+
+    outcome: SettleOutcome
+    """What was done, as in cost.settle."""
 
     exceeded: bool
     """Whether any budget of an account is exceeded now."""
@@ -985,55 +442,6 @@ class SettleResult:
 
     budgets: list[SettleBudgetsResult]
     """One result per budget, in the order of the call."""
-
-
-_settle = Function(
-    "guard", "settle",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=2,
-    results=(Result(values=2), Result(), Result(rows=(Result(values=4), Result(), Result(), )), ),
-)
-
-
-def _settle_args(
-        a: Args,
-        subject: Subject,
-        *,
-        budgets: BudgetPack,
-        budgets_of: Sequence[Subject] = (),
-        reservation: Text,
-        actual: Micros | None = None,
-        units: UnitAmountPack | None = None,
-) -> Args:
-    a.key("subject", subject, "settled")
-    a.pack_keys("budgets", budgets, subject, budgets_of)
-    a.pack("budgets", budgets, BudgetPack, 1, 16)
-    a.text("reservation", reservation, 1, 64)
-    a.integer("actual", actual, 0, 1000000000000000, optional=True)
-    a.pack("units", units, UnitAmountPack, 0, 4)
-    if not a.problems:
-        a.differ("units must differ in unit: a call has one amount of each", [(units_row.unit,) for units_row in rows_of(units)], ())
-    return a
-
-
-def _settle_result(r: Reply) -> SettleResult:
-    r_exceeded = r.flag()
-    r_penalty = r.duration()
-    r_budgets = [
-        SettleBudgetsResult(
-            outcome=r.enum(SettleBudgetsOutcome),
-            spent=r.micros(),
-            remaining=r.micros(),
-        )
-        for _ in range(r.count())
-    ]
-    return SettleResult(
-        exceeded=r_exceeded,
-        penalty=r_penalty,
-        budgets=r_budgets,
-    )
-
 
 
 @dataclass(frozen=True)
@@ -1055,766 +463,298 @@ class TakeResult:
     retry_after: timedelta
     """Wait until anything would be charged; 0 when allowed."""
 
-    expires: datetime | None
-    """When the charge no longer counts: a refund must come before; the epoch unless allowed."""
+    at: datetime | None
+    """When it was decided, for refund."""
 
 
-_take = Function(
-    "guard", "take",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=0,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
-)
+class _Functions(Base):
+
+    @Function
+    def admit(
+        self, subject: Subject, *, blocks: Sequence[Subject] = (), limits: Sequence[Limit] = (), weight: int | None = None,
+        receipt: Text | None = None, receipt_of: Subject | None = None, dedup: timedelta | None = None,
+        repeats: int | None = None, budgets: Sequence[Budget] = (), estimate: Micros | None = None,
+        hold: timedelta | None = None, reservation: Text | None = None, tiers: Sequence[AdmitTiers] = (),
+        escalation: Sequence[AdmitEscalation] = (), strike_memory: timedelta | None = None,
+        count_refused: bool | None = None, challenge: Text | None = None, challenge_of: Subject | None = None,
+        challenge_required: bool | None = None, payload: Text | None = None, holder: Text | None = None,
+        units: Sequence[UnitAmount] = (),
+    ) -> Call[AdmitResult]:
+        """Decides a request: everything is allowed and charged, or nothing is.
+
+        Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
+        budgets and the challenge may belong to another subject or to all subjects together. An active block
+        of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup
+        ago pays only for more weight than it has paid, and for global limits. Otherwise every limit, the
+        budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and
+        challenge.consume do. Budgets of one subject and unit are one account; what is unreserved must fit it,
+        but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the
+        next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the
+        threshold-th one is refused.
+
+        A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
+        limit never refuses; it is charged where it allows. A call whose holder release has marked is an
+        error, and charges nothing.
+
+        Besides the bounds of each, by their names on the server:
+        - #budgets == 0 or reservation: a reservation is settled by its name.
+
+        RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges
+        would exceed 2^53 - 1.
+        RLSTATE: a key holds data that its library did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            blocks: Blocks of the request's other subjects. At most 16, each a subject.
+            limits: Limits, each optionally of its own subject. 0 to 16 rows.
+            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to
+                1.
+            receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
+            receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
+            dedup: How long a receipt is known. From 1ms to 3650 days. Defaults to 10s.
+            repeats: How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. None
+                omits it.
+            budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
+            estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
+            hold: How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650
+                days. None omits it.
+            reservation: Unique ID for the reservation, to settle by: guard's have 26 characters. A known
+                receipt reserves nothing. 1 to 64 bytes. None omits it.
+            tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
+            escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to
+                8 rows.
+            strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
+                Defaults to 30 days.
+            count_refused: Whether only refused calls are attempts. Defaults to false.
+            challenge: Challenge to consume; the call is refused if that is impossible. 1 to 128 bytes. None
+                omits it.
+            challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
+            challenge_required: Whether a call without a challenge is refused. Defaults to false.
+            payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
+            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
+                omits it.
+            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
+                rows.
+        """
+        return Call(
+            "admit", AdmitResult,
+            keys=[self._key(subject, "block"),
+                  *([self._key(subject if receipt_of is None else receipt_of, "receipt", receipt)] if receipt else []),
+                  *([self._key(subject, "attempts")] if tiers else []),
+                  *([self._key(subject, "strikes")] if tiers else []),
+                  *([self._key(subject if challenge_of is None else challenge_of, "challenges")] if challenge else []),
+                  *([self._key(subject, "left", holder)] if holder else []),
+                  *([self._key(subject, "reservation", reservation)] if reservation else []),
+                  *self._row_keys(subject, limits), *self._row_keys(subject, budgets),
+                  *self._keys("blocks", blocks, "block")],
+            args=[_rows("limits", limits) or None, weight, receipt, _duration("dedup", dedup), repeats,
+                  _rows("budgets", budgets) or None, estimate, _duration("hold", hold), reservation,
+                  _rows("tiers", tiers) or None, _rows("escalation", escalation) or None,
+                  _duration("strike_memory", strike_memory), count_refused, challenge, challenge_required, payload,
+                  holder, _rows("units", units) or None],
+        )
+
+    @Function
+    def peek(
+        self, subject: Subject,
+    ) -> Call[PeekResult]:
+        """Lists a subject's attempts, strikes and challenges; writes nothing.
+
+        Returns at most the newest 100 of each, oldest first. For what the subject may still do, call
+        ratelimit.check with look, abuse.status and cost.peek.
+
+        RLSTATE: a key holds data that its library did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+        """
+        return Call(
+            "peek", PeekResult, read_only=True,
+            keys=[self._key(subject, "peeked"), self._key(subject, "challenges"), self._key(subject, "attempts"),
+                  self._key(subject, "strikes")],
+            args=[],
+        )
+
+    @Function
+    def refund(
+        self, subject: Subject, *, limits: Sequence[Limit] = (), weight: int | None = None, at: datetime | None = None,
+        age: timedelta | None = None, receipt: Text | None = None, challenge: Text | None = None,
+        challenge_of: Subject | None = None, payload: Text | None = None, taken: Sequence[RefundTaken] = (),
+        holder: Text | None = None,
+    ) -> Call[RefundResult]:
+        """Refunds what one admit call charged, as if the request had not come; its attempt remains.
+
+        A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by
+        default: to refund a request that may take longer, give its admission a longer dedup, or refund
+        without the receipt. Without a receipt every call refunds, so a caller that retries refunds twice.
+        Charges that no longer count are not refunded. What was reserved of budgets is given back by settle.
+
+        Besides the bounds of each, by their names on the server:
+        - #taken == #limits: each limit took something.
+
+        RLARG: limits that no call could have, or taken and limits differ in length.
+        RLSTATE: a key holds data that its library did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: Limits of the call. 0 to 16 rows.
+            weight: As in the call. From 1 to 10^12. Defaults to 1.
+            at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
+                omits it.
+            age: Where the call did not say when: how long ago it was sent. From 0s to 36500 days. Defaults to
+                0s.
+            receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
+            challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None
+                omits it.
+            challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
+            payload: What it was issued for, as in the call. 1 to 1024 bytes. None omits it.
+            taken: What the call returned, one row per limit. 0 to 16 rows.
+            holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
+        """
+        return Call(
+            "refund", RefundResult,
+            keys=[self._key(subject, "receipt", receipt),
+                  *([self._key(subject if challenge_of is None else challenge_of, "challenges")] if challenge else []),
+                  *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits) or None, weight, _moment("at", at), _duration("age", age), receipt,
+                  challenge, payload, _rows("taken", taken) or None, holder],
+        )
+
+    @Function
+    def release(
+        self, subject: Subject, *, limits: Sequence[Limit], holder: Text, mark: timedelta | None = None,
+    ) -> Call[ReleaseResult]:
+        """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
+        does not have are skipped.
+
+        A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
+        such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A holder
+        that is marked keeps its mark.
+
+        Besides the bounds of each, by their names on the server:
+        - limits.kind == 'concurrency': only places are held.
+
+        RLARG: a limit is of another kind.
+        RLSTATE: a key holds data that its kind did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limits of kind concurrency. 1 to 16 rows.
+            holder: The holder of the admit call. 1 to 64 bytes.
+            mark: How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to
+                1h0m0s. None omits it.
+        """
+        return Call(
+            "release", ReleaseResult,
+            keys=[self._key(subject, "places"), self._key(subject, "left", holder), *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits), holder, _duration("mark", mark)],
+        )
+
+    @Function
+    def renew(
+        self, subject: Subject, *, limits: Sequence[Limit], holder: Text,
+    ) -> Call[RenewResult]:
+        """Extends the leases on the places that an admit call charged of limits of kind concurrency.
+
+        Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not
+        charged again, even if there is room.
+
+        Besides the bounds of each, by their names on the server:
+        - limits.kind == 'concurrency': only places are held.
+
+        RLARG: a limit is of another kind.
+        RLSTATE: a key holds data that its kind did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limits of kind concurrency. 1 to 16 rows.
+            holder: The holder of the admit call. 1 to 64 bytes.
+        """
+        return Call(
+            "renew", RenewResult,
+            keys=[self._key(subject, "places"), *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits), holder],
+        )
+
+    @Function
+    def settle(
+        self, subject: Subject, *, budgets: Sequence[Budget], reservation: Text, actual: Micros | None = None,
+        penalty: timedelta | None = None, units: Sequence[UnitAmount] = (),
+    ) -> Call[SettleResult]:
+        """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
+        often it is called.
+
+        It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. An
+        account whose unit the call omits is settled at 0.
+
+        RLARG: what an account has spent would exceed 2^53 - 1.
+        RLSTATE: a key holds data that its library did not write.
+
+        Args:
+            subject: The subject of the admit call; each account has its own key. The call's keys are made
+                from it.
+            budgets: Budgets of the admit call. 1 to 16 rows.
+            reservation: Reservation of the admit call. 1 to 64 bytes.
+            actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
+            penalty: How long an account refuses reservations if the settlement exceeds one of its budgets.
+                From 1ms to 3650 days. None omits it.
+            units: Actual cost in other units than money. 0 to 4 rows.
+        """
+        return Call(
+            "settle", SettleResult,
+            keys=[self._key(subject, "reservation", reservation), *self._row_keys(subject, budgets)],
+            args=[_rows("budgets", budgets), reservation, actual, _duration("penalty", penalty),
+                  _rows("units", units) or None],
+        )
+
+    @Function
+    def take(
+        self, subject: Subject, *, limits: Sequence[Limit], most: int,
+    ) -> Call[TakeResult]:
+        """Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in
+        batches.
+
+        The limit's key is that of admit, so calls of both count together. A call that takes n charges what n
+        requests would. Refund what was not used with refund, most as its weight. A gcra that callers with
+        other limits share counts until it is full for the one who took last.
+
+        Besides the bounds of each, by their names on the server:
+        - limits.cost == 1: most says how much.
+        - limits.kind ~= 'sliding_log' and limits.kind ~= 'concurrency': only kinds that charge several at
+        once.
+
+        RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other.
+        RLSTATE: the limit's key holds data that its kind did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
+            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
+        """
+        return Call(
+            "take", TakeResult,
+            keys=[self._key(subject, "block"), *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits), most],
+        )
 
 
-def _take_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        most: int,
-) -> Args:
-    a.key("subject", subject, "block")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, LimitPack, 1, 1)
-    a.integer("most", most, 1, 1000000000000)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if (1 if limits_row.cost is None else limits_row.cost) != 1:
-                a.must("cost must be 1", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if (limits_row.kind == "sliding_log" or limits_row.kind == "concurrency"):
-                a.must("kind must not be sliding_log or concurrency: only kinds that charge several at once", f"limits.{i}.")
-    return a
+class Client(_Functions, SyncClient):
+    """Calls guard_v1 over a redis.Redis or redis.RedisCluster. Threads may share it.
 
-
-def _take_result(r: Reply) -> TakeResult:
-    r_allowed = r.flag()
-    r_taken = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    r_expires = r.time()
-    return TakeResult(
-        allowed=r_allowed,
-        taken=r_taken,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-        expires=r_expires,
-    )
-
-
-
-class Client(SyncClient):
-    """Calls guard_v1 over a redis.Redis. Threads may share it.
-
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name. max_attempts bounds how often a call
-    is sent while each failure proves that nothing ran. With auto_load the client loads a missing library, and never replaces one.
-    announce names the service: each minute the client then tells the server that it uses the library, until close() or the process's
-    end, so that `rlfunc plan`, `deploy` and `retire` see it.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
     """
 
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)
 
-    def admit(
-        self,
-        subject: Subject,
-        *,
-        blocks: Sequence[Subject] = (),
-        limits: LimitPack | None = None,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        receipt_of: Subject | None = None,
-        dedup: timedelta | None = None,
-        repeats: int | None = None,
-        budgets: BudgetPack | None = None,
-        budgets_of: Sequence[Subject] = (),
-        estimate: Micros | None = None,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        reservation: Text | None = None,
-        tiers: AdmitTiersPack | None = None,
-        escalation: AdmitEscalationPack | None = None,
-        strike_memory: timedelta | None = None,
-        count_refused: bool = False,
-        challenge: Text | None = None,
-        challenge_of: Subject | None = None,
-        challenge_required: bool = False,
-        payload: Text | None = None,
-        holder: Text | None = None,
-        units: UnitAmountPack | None = None,
-    ) -> AdmitResult:
-        """Decides a request: everything is allowed and charged, or nothing is.
 
-        Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
-        budgets and the challenge may belong to another subject or to all subjects together. An active block
-        of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
-        dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
-        challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
-        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
-        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
-        is refused.
+class AsyncClient(_Functions, AsyncioClient):
+    """Calls guard_v1 over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it.
 
-        A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
-        limit never refuses; it is charged where it allows. A call whose holder release has marked is an
-        error, and charges nothing.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
+    """
 
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            blocks: Blocks of the request's other subjects. At most 16, each a subject.
-            limits: Limits, each optionally of its own subject. 0 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
-            receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
-            receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
-            dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
-            repeats: How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. None
-                omits it.
-            budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
-            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
-                row.
-            estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
-            hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
-                days. None omits it.
-            penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
-                3650 days. None omits it.
-            reservation: Unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A
-                known receipt reserves nothing. 1 to 64 bytes. None omits it.
-            tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
-            escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
-                rows.
-            strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
-                Defaults to 30 days.
-            count_refused: Whether only refused calls are attempts.
-            challenge: Challenge to consume; the call is refused if that is impossible. 1 to 128 bytes. None
-                omits it.
-            challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
-            challenge_required: Whether a call without a challenge is refused.
-            payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
-            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
-                omits it.
-            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
-                rows.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            holder must be given if limits.kind is concurrency.
-            limits must differ in kind or name: two rows would be one limit.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            reservation must be given if budgets.
-            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of budgets: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            units must differ in unit: a call has one amount of each.
-
-        Raises, besides what every call does:
-            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's
-                charges would exceed 2^53 - 1
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _admit_result(self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder, units=units)))
-
-    def peek(
-        self,
-        subject: Subject,
-        *,
-        limits: Sequence[PeekLimits] = (),
-        unit: Text | None = None,
-    ) -> PeekResult:
-        """Lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
-
-        Returns at most the newest 100 of each, oldest first. For what the subject may still do, call
-        ratelimit.check_peek, abuse.status and cost.peek.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
-            unit: Unit of the reservations: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Raises, besides what every call does:
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _peek_result(self._call(_peek_args(self._start(_peek), subject, limits=limits, unit=unit)))
-
-    def refund(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack | None = None,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        at: datetime | None = None,
-        age: timedelta | None = None,
-        receipt: Text | None = None,
-        reservation: Text | None = None,
-        challenge: Text | None = None,
-        challenge_of: Subject | None = None,
-        payload: Text | None = None,
-        taken: Sequence[RefundTaken] = (),
-        expires: datetime | None = None,
-        holder: Text | None = None,
-        budgets: BudgetPack | None = None,
-        budgets_of: Sequence[Subject] = (),
-    ) -> RefundResult:
-        """Refunds what one admit call charged, as if the request had not come; its attempt remains.
-
-        A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by
-        default: to refund a request that may take longer, give its admission a longer dedup, or refund
-        without the receipt. Without a receipt every call refunds, so a caller that retries refunds twice.
-        Charges that no longer count are not refunded, and neither are settled ones.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits of the call. 0 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: As in the call. From 1 to 10^12. Defaults to 1.
-            at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
-                omits it.
-            age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
-                36500 days. Defaults to 0s.
-            receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
-            reservation: Reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes.
-                None omits it.
-            challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None omits
-                it.
-            challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
-            payload: What it was issued for, as in the call. 1 to 1024 bytes. None omits it.
-            taken: What the call returned, one row per limit. 0 to 16 rows.
-            expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-            holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
-            budgets: Budgets of the call. 0 to 16 rows.
-            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
-                row.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            holder must be given if limits.kind is concurrency.
-            reservation must be given if budgets.
-            budgets must be given if reservation.
-            taken must have as many rows as limits.
-            limits must differ in kind or name: two rows would be one limit.
-
-        Raises, besides what every call does:
-            RLARG: limits that no call could have, or taken and limits differ in length
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _refund_result(self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder, budgets=budgets, budgets_of=budgets_of)))
-
-    def release(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        holder: Text,
-        mark: timedelta | None = None,
-    ) -> ReleaseResult:
-        """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
-        does not have are skipped.
-
-        A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
-        such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A
-        holder that is marked keeps its mark.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: The limits of kind concurrency. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            holder: The holder of the admit call. 1 to 64 bytes.
-            mark: How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to
-                1h0m0s. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: kind must be concurrency.
-
-        Raises, besides what every call does:
-            RLARG: a limit is of another kind
-            RLSTATE: a key holds data that its kind did not write
-        """
-        return _release_result(self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder, mark=mark)))
-
-    def renew(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        holder: Text,
-    ) -> RenewResult:
-        """Extends the leases on the places that an admit call charged of limits of kind concurrency.
-
-        Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not
-        charged again, even if there is room.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: The limits of kind concurrency. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            holder: The holder of the admit call. 1 to 64 bytes.
-
-        Besides the bounds of each:
-            each row of limits: kind must be concurrency.
-
-        Raises, besides what every call does:
-            RLARG: a limit is of another kind
-            RLSTATE: a key holds data that its kind did not write
-        """
-        return _renew_result(self._call(_renew_args(self._start(_renew), subject, limits=limits, limits_of=limits_of, holder=holder)))
-
-    def settle(
-        self,
-        subject: Subject,
-        *,
-        budgets: BudgetPack,
-        budgets_of: Sequence[Subject] = (),
-        reservation: Text,
-        actual: Micros | None = None,
-        units: UnitAmountPack | None = None,
-    ) -> SettleResult:
-        """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
-        often it is called.
-
-        Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An
-        account whose unit the call omits is settled at 0.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            budgets: Budgets of the admit call. 1 to 16 rows.
-            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
-                row.
-            reservation: Reservation of the admit call. 1 to 64 bytes.
-            actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
-            units: Actual cost in other units than money. 0 to 4 rows.
-
-        Besides the bounds of each:
-            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of budgets: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            units must differ in unit: a call has one amount of each.
-
-        Raises, besides what every call does:
-            RLARG: an account's charges would exceed 2^53 - 1
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _settle_result(self._call(_settle_args(self._start(_settle), subject, budgets=budgets, budgets_of=budgets_of, reservation=reservation, actual=actual, units=units)))
-
-    def take(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        most: int,
-    ) -> TakeResult:
-        """Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in
-        batches.
-
-        The limit's key is that of admit, so calls of both count together. A call that takes n charges what
-        n requests would. Refund what was not used with refund, most as its weight, and expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
-
-        Besides the bounds of each:
-            each row of limits: cost must be 1.
-            each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at
-                once.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
-            RLSTATE: the limit's key holds data that its kind did not write
-        """
-        return _take_result(self._call(_take_args(self._start(_take), subject, limits=limits, limits_of=limits_of, most=most)))
-
-
-class AsyncClient(AsyncioClient):
-    """Calls guard_v1 over a redis.asyncio.Redis. Tasks of one event loop may share it. Its options are those of Client."""
-
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
-
-    async def admit(
-        self,
-        subject: Subject,
-        *,
-        blocks: Sequence[Subject] = (),
-        limits: LimitPack | None = None,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        receipt_of: Subject | None = None,
-        dedup: timedelta | None = None,
-        repeats: int | None = None,
-        budgets: BudgetPack | None = None,
-        budgets_of: Sequence[Subject] = (),
-        estimate: Micros | None = None,
-        hold: timedelta | None = None,
-        penalty: timedelta | None = None,
-        reservation: Text | None = None,
-        tiers: AdmitTiersPack | None = None,
-        escalation: AdmitEscalationPack | None = None,
-        strike_memory: timedelta | None = None,
-        count_refused: bool = False,
-        challenge: Text | None = None,
-        challenge_of: Subject | None = None,
-        challenge_required: bool = False,
-        payload: Text | None = None,
-        holder: Text | None = None,
-        units: UnitAmountPack | None = None,
-    ) -> AdmitResult:
-        """Decides a request: everything is allowed and charged, or nothing is.
-
-        Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
-        budgets and the challenge may belong to another subject or to all subjects together. An active block
-        of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than
-        dedup ago is allowed: it charges only global limits. Otherwise every limit, the budgets and the
-        challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-        do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not
-        charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one
-        is a new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one
-        is refused.
-
-        A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
-        limit never refuses; it is charged where it allows. A call whose holder release has marked is an
-        error, and charges nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            blocks: Blocks of the request's other subjects. At most 16, each a subject.
-            limits: Limits, each optionally of its own subject. 0 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
-            receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
-            receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
-            dedup: How long a receipt is known. From 1µs to 3650 days. Defaults to 10s.
-            repeats: How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. None
-                omits it.
-            budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
-            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
-                row.
-            estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
-            hold: How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650
-                days. None omits it.
-            penalty: How long reservations are refused once a settlement has exceeded a budget. From 1µs to
-                3650 days. None omits it.
-            reservation: Unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A
-                known receipt reserves nothing. 1 to 64 bytes. None omits it.
-            tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
-            escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8
-                rows.
-            strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
-                Defaults to 30 days.
-            count_refused: Whether only refused calls are attempts.
-            challenge: Challenge to consume; the call is refused if that is impossible. 1 to 128 bytes. None
-                omits it.
-            challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
-            challenge_required: Whether a call without a challenge is refused.
-            payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
-            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
-                omits it.
-            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
-                rows.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            holder must be given if limits.kind is concurrency.
-            limits must differ in kind or name: two rows would be one limit.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            reservation must be given if budgets.
-            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of budgets: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            units must differ in unit: a call has one amount of each.
-
-        Raises, besides what every call does:
-            RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's
-                charges would exceed 2^53 - 1
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _admit_result(await self._call(_admit_args(self._start(_admit), subject, blocks=blocks, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, receipt_of=receipt_of, dedup=dedup, repeats=repeats, budgets=budgets, budgets_of=budgets_of, estimate=estimate, hold=hold, penalty=penalty, reservation=reservation, tiers=tiers, escalation=escalation, strike_memory=strike_memory, count_refused=count_refused, challenge=challenge, challenge_of=challenge_of, challenge_required=challenge_required, payload=payload, holder=holder, units=units)))
-
-    async def peek(
-        self,
-        subject: Subject,
-        *,
-        limits: Sequence[PeekLimits] = (),
-        unit: Text | None = None,
-    ) -> PeekResult:
-        """Lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
-
-        Returns at most the newest 100 of each, oldest first. For what the subject may still do, call
-        ratelimit.check_peek, abuse.status and cost.peek.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows.
-            unit: Unit of the reservations: tokens; money when omitted. 1 to 32 bytes. None omits it.
-
-        Raises, besides what every call does:
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _peek_result(await self._call(_peek_args(self._start(_peek), subject, limits=limits, unit=unit)))
-
-    async def refund(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack | None = None,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        at: datetime | None = None,
-        age: timedelta | None = None,
-        receipt: Text | None = None,
-        reservation: Text | None = None,
-        challenge: Text | None = None,
-        challenge_of: Subject | None = None,
-        payload: Text | None = None,
-        taken: Sequence[RefundTaken] = (),
-        expires: datetime | None = None,
-        holder: Text | None = None,
-        budgets: BudgetPack | None = None,
-        budgets_of: Sequence[Subject] = (),
-    ) -> RefundResult:
-        """Refunds what one admit call charged, as if the request had not come; its attempt remains.
-
-        A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by
-        default: to refund a request that may take longer, give its admission a longer dedup, or refund
-        without the receipt. Without a receipt every call refunds, so a caller that retries refunds twice.
-        Charges that no longer count are not refunded, and neither are settled ones.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits of the call. 0 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: As in the call. From 1 to 10^12. Defaults to 1.
-            at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
-                omits it.
-            age: How long ago the call was sent: charges that have expired since are not refunded. From 0s to
-                36500 days. Defaults to 0s.
-            receipt: Receipt that was admitted. 1 to 224 bytes. None omits it.
-            reservation: Reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes.
-                None omits it.
-            challenge: Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. None omits
-                it.
-            challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
-            payload: What it was issued for, as in the call. 1 to 1024 bytes. None omits it.
-            taken: What the call returned, one row per limit. 0 to 16 rows.
-            expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-            holder: As in the call: required with a limit of kind concurrency. 1 to 64 bytes. None omits it.
-            budgets: Budgets of the call. 0 to 16 rows.
-            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
-                row.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            holder must be given if limits.kind is concurrency.
-            reservation must be given if budgets.
-            budgets must be given if reservation.
-            taken must have as many rows as limits.
-            limits must differ in kind or name: two rows would be one limit.
-
-        Raises, besides what every call does:
-            RLARG: limits that no call could have, or taken and limits differ in length
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _refund_result(await self._call(_refund_args(self._start(_refund), subject, limits=limits, limits_of=limits_of, weight=weight, at=at, age=age, receipt=receipt, reservation=reservation, challenge=challenge, challenge_of=challenge_of, payload=payload, taken=taken, expires=expires, holder=holder, budgets=budgets, budgets_of=budgets_of)))
-
-    async def release(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        holder: Text,
-        mark: timedelta | None = None,
-    ) -> ReleaseResult:
-        """Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
-        does not have are skipped.
-
-        A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
-        such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A
-        holder that is marked keeps its mark.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: The limits of kind concurrency. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            holder: The holder of the admit call. 1 to 64 bytes.
-            mark: How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to
-                1h0m0s. None omits it.
-
-        Besides the bounds of each:
-            each row of limits: kind must be concurrency.
-
-        Raises, besides what every call does:
-            RLARG: a limit is of another kind
-            RLSTATE: a key holds data that its kind did not write
-        """
-        return _release_result(await self._call(_release_args(self._start(_release), subject, limits=limits, limits_of=limits_of, holder=holder, mark=mark)))
-
-    async def renew(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        holder: Text,
-    ) -> RenewResult:
-        """Extends the leases on the places that an admit call charged of limits of kind concurrency.
-
-        Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not
-        charged again, even if there is room.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: The limits of kind concurrency. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            holder: The holder of the admit call. 1 to 64 bytes.
-
-        Besides the bounds of each:
-            each row of limits: kind must be concurrency.
-
-        Raises, besides what every call does:
-            RLARG: a limit is of another kind
-            RLSTATE: a key holds data that its kind did not write
-        """
-        return _renew_result(await self._call(_renew_args(self._start(_renew), subject, limits=limits, limits_of=limits_of, holder=holder)))
-
-    async def settle(
-        self,
-        subject: Subject,
-        *,
-        budgets: BudgetPack,
-        budgets_of: Sequence[Subject] = (),
-        reservation: Text,
-        actual: Micros | None = None,
-        units: UnitAmountPack | None = None,
-    ) -> SettleResult:
-        """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
-        often it is called.
-
-        Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An
-        account whose unit the call omits is settled at 0.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            budgets: Budgets of the admit call. 1 to 16 rows.
-            budgets_of: The subjects of the rows of budgets, in order. Defaults to the call's subject for every
-                row.
-            reservation: Reservation of the admit call. 1 to 64 bytes.
-            actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
-            units: Actual cost in other units than money. 0 to 4 rows.
-
-        Besides the bounds of each:
-            each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of budgets: after must be above now: the caller's clock is more than a period behind the
-                server's.
-            units must differ in unit: a call has one amount of each.
-
-        Raises, besides what every call does:
-            RLARG: an account's charges would exceed 2^53 - 1
-            RLSTATE: a key holds data that its library did not write
-        """
-        return _settle_result(await self._call(_settle_args(self._start(_settle), subject, budgets=budgets, budgets_of=budgets_of, reservation=reservation, actual=actual, units=units)))
-
-    async def take(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        most: int,
-    ) -> TakeResult:
-        """Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in
-        batches.
-
-        The limit's key is that of admit, so calls of both count together. A call that takes n charges what
-        n requests would. Refund what was not used with refund, most as its weight, and expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: The limit: of cost 1, and not a sliding_log. 1 to 1 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            most: Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12.
-
-        Besides the bounds of each:
-            each row of limits: cost must be 1.
-            each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at
-                once.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
-            RLSTATE: the limit's key holds data that its kind did not write
-        """
-        return _take_result(await self._call(_take_args(self._start(_take), subject, limits=limits, limits_of=limits_of, most=most)))
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)

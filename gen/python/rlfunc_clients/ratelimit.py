@@ -3,7 +3,10 @@
 
 Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
 
-Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset. A limit is at most 10^12: thousands of the largest charges add up below 2^53, to which numbers are exact. That of a sliding_log is at most 10^6, because it stores each admission.
+A function for each limiter decides and charges. check decides several limits together. refund and reset take
+limits of any kind. A cost of 0 only looks. A limit is at most 10^12: thousands of the largest charges add up
+below 2^53, to which numbers are exact. That of a sliding_log is at most 10^6, because it stores each
+admission.
 """
 
 from __future__ import annotations
@@ -11,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Sequence
+from typing import Sequence
 
-from ._client import AsyncioClient, Library, RedisClient, SyncClient
-from ._wire import Args, Function, Micros, Pack, Reply, Result, Subject, Text, rows_of, same, us
+from ._client import AsyncioClient, Base, Call, Function, Library, Micros, Row, Subject, SyncClient, Text
+from ._client import _duration, _moment, _rows
 
-LIBRARY = Library("ratelimit", "1.0.0", "ratelimit_v1", "ratelimit.lua")
+LIBRARY = Library("ratelimit", "1.0.0", "ratelimit_v1")
 
 
 class LimitKind(str, Enum):
@@ -31,27 +34,22 @@ class LimitKind(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limit:
+class Limit(Row):
     """One row of lib/limit.lua.
 
-    Besides the bounds of each:
-        burst must be omitted unless kind is gcra.
-        burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
-        limit must be at most 1000000 if kind is sliding_log: it stores every request.
-        limit must be at most 1000000 if kind is concurrency: it stores every holder.
-        cost must be at most 1 if kind is sliding_log: it counts requests.
-        window must be at most 90d if kind is sliding_counter.
-        window must be at least 1ms if kind is concurrency: it is the lease.
-        window must be at most 1d if kind is concurrency: it is the lease.
-        previous, start and after must be given if kind is quota.
-        previous, start and after must be omitted unless kind is quota.
-        previous must be below start.
-        start + window must be below after.
-        after must be at most previous + 3650d.
+    Besides the bounds of each, by their names on the server:
+    - (kind == 'quota') == (window_us == nil): all but a quota have a window.
+    - burst == nil or kind == 'gcra': only a gcra has a burst.
+    - burst == nil or burst * window_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+    - limit <= 1000000 or kind ~= 'sliding_log' and kind ~= 'concurrency': it stores every request.
+    - cost <= 1 or kind ~= 'sliding_log': it counts requests.
+    - kind ~= 'concurrency' or window_us <= 86400000000: it is the lease, 1d at most.
+    - kind == 'quota' or not (previous_us or start_us or next_us or after_us): only a quota has periods.
+    - kind ~= 'quota' or previous_us and start_us and next_us and after_us: a quota has periods.
+    - kind ~= 'quota' or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+    each other.
+    - kind ~= 'quota' or after_us <= previous_us + 315360000000000: a quota's periods take 10 years at most.
     """
-
-    name: Text
-    """The limit's name: minute. 1 to 64 bytes."""
 
     kind: LimitKind
     """How it counts, like the function of that name; a concurrency like concurrency.acquire."""
@@ -59,24 +57,29 @@ class Limit:
     limit: int
     """Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12."""
 
-    window: timedelta
-    """Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota,
-    from start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
+    window: timedelta | None = None
+    """Length of the window; for a gcra, its period; for a concurrency, the lease, 1ms to 1d. All but a quota
+    have one. From 1ms to 3650 days. None omits it.
     """
+
+    name: Text | None = None
+    """Tells limits of one subject apart that have the same kind and window: login. 1 to 64 bytes. None omits it."""
 
     burst: int | None = None
     """Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. None omits it."""
 
     cost: int | None = None
-    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts
-    places, at most 1000. From 0 to 10^12. Defaults to 1.
+    """Amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places,
+    at most 1000. From 0 to 10^12. Defaults to 1.
     """
 
-    shadow: bool = False
-    """Whether the limit only reports and never refuses."""
+    shadow: bool | None = None
+    """Whether the limit only reports and never refuses. Defaults to false."""
 
-    global_: bool = False
-    """Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts."""
+    global_: bool | None = None
+    """Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
+    Defaults to false.
+    """
 
     previous: datetime | None = None
     """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
@@ -84,61 +87,22 @@ class Limit:
     start: datetime | None = None
     """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
+    next: datetime | None = None
+    """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
     after: datetime | None = None
     """As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
+    of: Subject | None = None
+    """The subject of the row's keys. Defaults to the call's subject."""
 
-class LimitPack(Pack):
-    """Encoded rows for any number of calls. Keep it: calls then encode nothing, and the server decodes each pack once."""
+    def _cells(self) -> list[object]:
+        return [self.kind, self.limit, _duration("window", self.window), self.name, self.burst, self.cost, self.shadow,
+                self.global_, _moment("previous", self.previous), _moment("start", self.start),
+                _moment("next", self.next), _moment("after", self.after)]
 
-    _group = "limit"
-    _required = 4
-
-    def __init__(self, *rows: Limit) -> None:
-        super().__init__(rows)
-
-    def _cells(self, a: Args, row: Limit) -> None:
-        a.text("name", row.name, 1, 64)
-        a.enum("kind", row.kind, LimitKind)
-        a.integer("limit", row.limit, 1, 1000000000000)
-        a.duration("window", row.window, 1, 315360000000000)
-        a.integer("burst", row.burst, 1, 1000000000000, optional=True)
-        a.integer("cost", row.cost, 0, 1000000000000, optional=True)
-        a.flag("shadow", row.shadow, optional=True)
-        a.flag("global", row.global_, optional=True)
-        a.time("previous", row.previous, 0, 9007199254740992, optional=True)
-        a.time("start", row.start, 0, 9007199254740992, optional=True)
-        a.time("after", row.after, 0, 9007199254740992, optional=True)
-        if not a.problems:
-            if row.kind != "gcra" and row.burst is not None:
-                a.must("burst must be omitted unless kind is gcra", f"{a.group}.{a.row}.")
-            if row.burst is not None and float(row.burst) * float(us(row.window)) > float(row.limit) * 3153600000000000:
-                a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", f"{a.group}.{a.row}.")
-            if row.kind == "sliding_log" and row.limit > 1000000:
-                a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", f"{a.group}.{a.row}.")
-            if row.kind == "concurrency" and row.limit > 1000000:
-                a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", f"{a.group}.{a.row}.")
-            if row.kind == "sliding_log" and (1 if row.cost is None else row.cost) > 1:
-                a.must("cost must be at most 1 if kind is sliding_log: it counts requests", f"{a.group}.{a.row}.")
-            if row.kind == "sliding_counter" and us(row.window) > 7776000000000:
-                a.must("window must be at most 90d if kind is sliding_counter", f"{a.group}.{a.row}.")
-            if row.kind == "concurrency" and 1000 > us(row.window):
-                a.must("window must be at least 1ms if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
-            if row.kind == "concurrency" and us(row.window) > 86400000000:
-                a.must("window must be at most 1d if kind is concurrency: it is the lease", f"{a.group}.{a.row}.")
-            if row.kind == "quota" and (row.previous is None or row.start is None or row.after is None):
-                a.must("previous, start and after must be given if kind is quota", f"{a.group}.{a.row}.")
-            if row.kind != "quota" and (row.previous is not None or row.start is not None or row.after is not None):
-                a.must("previous, start and after must be omitted unless kind is quota", f"{a.group}.{a.row}.")
-            if row.previous is not None and row.start is not None and us(row.previous) >= us(row.start):
-                a.must("previous must be below start", f"{a.group}.{a.row}.")
-            if row.start is not None and row.after is not None and float(us(row.start)) + float(us(row.window)) >= float(us(row.after)):
-                a.must("start + window must be below after", f"{a.group}.{a.row}.")
-            if row.after is not None and row.previous is not None and float(us(row.after)) > float(us(row.previous)) + 315360000000000:
-                a.must("after must be at most previous + 3650d", f"{a.group}.{a.row}.")
-
-    def _keys(self, row: Limit) -> list[tuple[str | Enum, Text | None]]:
-        return [(row.kind, row.name)]
+    def _parts(self) -> list[tuple[object, ...]]:
+        return [(self.kind, self.window, self.name,)]
 
 
 @dataclass(frozen=True)
@@ -152,15 +116,14 @@ class LimitResult:
     """What is left after the call: 7 when 3 of 10 are used."""
 
     reset_after: timedelta
-    """Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease
-    of the call's own places has left.
+    """Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the
+    call's own places has left.
     """
 
     retry_after: timedelta
     """Wait until this limit allows the call; 0 when it does, and when a shadow limit never will. For a
     concurrency, until enough leases have ended, if no holder releases or renews.
     """
-
 
 
 @dataclass(frozen=True)
@@ -171,7 +134,7 @@ class CheckResult:
     """Whether every limit allowed the call, so that every cost was charged."""
 
     duplicate: bool
-    """Whether the receipt was known, so that only global limits were charged."""
+    """Whether the receipt was known."""
 
     refused: int
     """Number of limits that refused: 1 of 2; 0 when allowed."""
@@ -179,195 +142,11 @@ class CheckResult:
     retry_after: timedelta
     """Wait until every limit allows the call: the longest of their waits; 0 when allowed."""
 
+    at: datetime | None
+    """When it was decided, for refund; the epoch if neither a limit nor a receipt needed the clock."""
+
     limits: list[LimitResult]
     """One result per limit, in the order of the call."""
-
-
-_check = Function(
-    "ratelimit", "check",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), Result(values=2), Result(values=17), Result(), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), ),
-)
-
-
-def _check_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-) -> Args:
-    a.key("subject", subject, "checked")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, LimitPack, 1, 16)
-    a.integer("weight", weight, 1, 1000000000000, optional=True)
-    a.text("receipt", receipt, 1, 256, optional=True)
-    a.duration("dedup", dedup, 1, 315360000000000, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
-                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
-                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
-                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
-        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind == "concurrency":
-                a.must("kind must not be concurrency: it needs a holder", f"limits.{i}.")
-    return a
-
-
-def _check_result(r: Reply) -> CheckResult:
-    r_allowed = r.flag()
-    r_duplicate = r.flag()
-    r_refused = r.count()
-    r_retry_after = r.duration()
-    r_limits = [
-        LimitResult(
-            allowed=r.flag(),
-            remaining=r.count(),
-            reset_after=r.duration(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    return CheckResult(
-        allowed=r_allowed,
-        duplicate=r_duplicate,
-        refused=r_refused,
-        retry_after=r_retry_after,
-        limits=r_limits,
-    )
-
-
-
-@dataclass(frozen=True)
-class CheckPeekResult:
-    """The result of check_peek."""
-
-    allowed: bool
-    """Whether every limit would allow the call."""
-
-    duplicate: bool
-    """Whether the receipt is known."""
-
-    refused: int
-    """Number of limits that would refuse: 1 of 2; 0 when allowed."""
-
-    retry_after: timedelta
-    """Wait until every limit allows the call: the longest of their waits; 0 when allowed."""
-
-    limits: list[LimitResult]
-    """One result per limit: remaining is what is left now, 10 of 10 before the first call."""
-
-
-_check_peek = Function(
-    "ratelimit", "check_peek",
-    read_only=True,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), Result(values=2), Result(values=17), Result(), Result(rows=(Result(values=2), Result(values=1048576), Result(), Result(), )), ),
-)
-
-
-def _check_peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-) -> Args:
-    a.key("subject", subject, "checked")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, LimitPack, 1, 16)
-    a.integer("weight", weight, 1, 1000000000000, optional=True)
-    a.text("receipt", receipt, 1, 256, optional=True)
-    a.duration("dedup", dedup, 1, 315360000000000, optional=True)
-    if not a.problems:
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind != "sliding_log" and limits_row.burst is None and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.limit):
-                a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if not limits_row.shadow and limits_row.burst is not None and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > float(limits_row.burst):
-                a.must("cost * weight must be at most burst unless shadow: it can never be allowed", f"limits.{i}.")
-        for i, limits_row in enumerate(rows_of(limits)):
-            if limits_row.kind == "concurrency" and not limits_row.shadow and float(1 if limits_row.cost is None else limits_row.cost) * float(1 if weight is None else weight) > 1000:
-                a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", f"limits.{i}.")
-        a.differ("limits must differ in kind or name: two rows would be one limit", [(limits_row.kind, limits_row.name) for limits_row in rows_of(limits)], limits_of)
-    return a
-
-
-def _check_peek_result(r: Reply) -> CheckPeekResult:
-    r_allowed = r.flag()
-    r_duplicate = r.flag()
-    r_refused = r.count()
-    r_retry_after = r.duration()
-    r_limits = [
-        LimitResult(
-            allowed=r.flag(),
-            remaining=r.count(),
-            reset_after=r.duration(),
-            retry_after=r.duration(),
-        )
-        for _ in range(r.count())
-    ]
-    return CheckPeekResult(
-        allowed=r_allowed,
-        duplicate=r_duplicate,
-        refused=r_refused,
-        retry_after=r_retry_after,
-        limits=r_limits,
-    )
-
-
-
-@dataclass(frozen=True)
-class CheckResetResult:
-    """The result of check_reset."""
-
-    existed: bool
-    """Whether there was anything to reset."""
-
-
-_check_reset = Function(
-    "ratelimit", "check_reset",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _check_reset_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-) -> Args:
-    a.key("subject", subject, "checked")
-    a.pack_keys("limits", limits, subject, limits_of)
-    a.pack("limits", limits, LimitPack, 1, 16)
-    return a
-
-
-def _check_reset_result(r: Reply) -> CheckResetResult:
-    r_existed = r.flag()
-    return CheckResetResult(
-        existed=r_existed,
-    )
-
 
 
 @dataclass(frozen=True)
@@ -375,7 +154,7 @@ class FixedWindowResult:
     """The result of fixed_window."""
 
     allowed: bool
-    """Whether cost was charged."""
+    """Whether cost was charged; with at_most, whether anything was."""
 
     remaining: int
     """What is left after the call: 7 when 3 of 10 are used."""
@@ -386,254 +165,11 @@ class FixedWindowResult:
     retry_after: timedelta
     """Wait until cost would be allowed, exact to the millisecond; 0 when allowed."""
 
-
-_fixed_window = Function(
-    "ratelimit", "fixed_window",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _fixed_window_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 315360000000000)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit: it can never be allowed")
-    return a
-
-
-def _fixed_window_result(r: Reply) -> FixedWindowResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return FixedWindowResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class FixedWindowAtMostResult:
-    """The result of fixed_window_at_most."""
-
-    allowed: bool
-    """Whether anything was charged."""
-
     taken: int
-    """The amount charged: 3 when 3 were left and most is 10."""
+    """The amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused."""
 
-    remaining: int
-    """What is left after the call."""
-
-    reset_after: timedelta
-    """Wait until the window ends; 0 when none is active."""
-
-    retry_after: timedelta
-    """Wait until anything would be charged, exact to the millisecond; 0 when allowed."""
-
-    expires: datetime | None
-    """When the window ends: a refund must come before; the epoch unless allowed."""
-
-
-_fixed_window_at_most = Function(
-    "ratelimit", "fixed_window_at_most",
-    read_only=False,
-    codes=("RLSTATE", ),
-    omissible=0,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
-)
-
-
-def _fixed_window_at_most_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        most: int,
-) -> Args:
-    a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 315360000000000)
-    a.integer("most", most, 1, 1000000000000)
-    return a
-
-
-def _fixed_window_at_most_result(r: Reply) -> FixedWindowAtMostResult:
-    r_allowed = r.flag()
-    r_taken = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    r_expires = r.time()
-    return FixedWindowAtMostResult(
-        allowed=r_allowed,
-        taken=r_taken,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-        expires=r_expires,
-    )
-
-
-
-@dataclass(frozen=True)
-class FixedWindowPeekResult:
-    """The result of fixed_window_peek."""
-
-    allowed: bool
-    """Whether cost would be charged."""
-
-    remaining: int
-    """What is left now: 10 of 10 before the first call."""
-
-    reset_after: timedelta
-    """Wait until the window ends; 0 when none is active."""
-
-    retry_after: timedelta
-    """Wait until cost would be allowed, exact to the millisecond; 0 when allowed."""
-
-
-_fixed_window_peek = Function(
-    "ratelimit", "fixed_window_peek",
-    read_only=True,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _fixed_window_peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 315360000000000)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit: it can never be allowed")
-    return a
-
-
-def _fixed_window_peek_result(r: Reply) -> FixedWindowPeekResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return FixedWindowPeekResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class FixedWindowRefundResult:
-    """The result of fixed_window_refund."""
-
-    refunded: int
-    """Amount that was refunded: 2 of 5 when 2 were charged; 0 when none was."""
-
-    remaining: int
-    """What is left after the call: 8 when 2 of 10 are still used."""
-
-    reset_after: timedelta
-    """Wait until the window ends; 0 when none is active."""
-
-
-_fixed_window_refund = Function(
-    "ratelimit", "fixed_window_refund",
-    read_only=False,
-    codes=("RLSTATE", ),
-    omissible=2,
-    results=(Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _fixed_window_refund_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-        expires: datetime | None = None,
-) -> Args:
-    a.key("subject", subject, "window")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 315360000000000)
-    a.integer("cost", cost, 1, 1000000000000, optional=True)
-    a.time("expires", expires, 0, 9007199254740992, optional=True)
-    return a
-
-
-def _fixed_window_refund_result(r: Reply) -> FixedWindowRefundResult:
-    r_refunded = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    return FixedWindowRefundResult(
-        refunded=r_refunded,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class FixedWindowResetResult:
-    """The result of fixed_window_reset."""
-
-    existed: bool
-    """Whether there was anything to reset."""
-
-
-_fixed_window_reset = Function(
-    "ratelimit", "fixed_window_reset",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _fixed_window_reset_args(
-        a: Args,
-        subject: Subject,
-) -> Args:
-    a.key("subject", subject, "window")
-    return a
-
-
-def _fixed_window_reset_result(r: Reply) -> FixedWindowResetResult:
-    r_existed = r.flag()
-    return FixedWindowResetResult(
-        existed=r_existed,
-    )
-
+    at: datetime | None
+    """When it was decided, for refund; the epoch unless at_most is set."""
 
 
 @dataclass(frozen=True)
@@ -641,7 +177,7 @@ class GcraResult:
     """The result of gcra."""
 
     allowed: bool
-    """Whether cost was taken."""
+    """Whether cost was taken; with at_most, whether any token was."""
 
     remaining: int
     """Whole tokens left after the call: 7 when 3 of 10 are taken."""
@@ -650,278 +186,13 @@ class GcraResult:
     """Wait until the bucket is full; 0 when it is."""
 
     retry_after: timedelta
-    """Wait until cost would be allowed, exact to the resolution; 0 when allowed."""
-
-
-_gcra = Function(
-    "ratelimit", "gcra",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=2,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _gcra_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000000000, optional=True)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
-            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
-        if burst is not None and (1 if cost is None else cost) > burst:
-            a.must("cost must be at most burst: it can never be allowed")
-        if burst is None and (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit unless burst: it can never be allowed")
-    return a
-
-
-def _gcra_result(r: Reply) -> GcraResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return GcraResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class GcraAtMostResult:
-    """The result of gcra_at_most."""
-
-    allowed: bool
-    """Whether any token was taken."""
+    """Wait until cost would be allowed, exact to the millisecond; 0 when allowed."""
 
     taken: int
-    """Tokens taken: 3 when there were 3 and most is 10."""
+    """The tokens taken: cost, or 3 when 3 were left and at_most is set; 0 when refused."""
 
-    remaining: int
-    """Whole tokens left after the call."""
-
-    reset_after: timedelta
-    """Wait until the bucket is full; 0 when it is."""
-
-    retry_after: timedelta
-    """Wait until there is a token; 0 when allowed."""
-
-    expires: datetime | None
-    """When the bucket is full if no more is taken: a refund must come before; the epoch unless allowed."""
-
-
-_gcra_at_most = Function(
-    "ratelimit", "gcra_at_most",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=0,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
-)
-
-
-def _gcra_at_most_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        most: int,
-) -> Args:
-    a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000000000, optional=True)
-    a.integer("most", most, 1, 1000000000000)
-    if not a.problems:
-        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
-            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
-    return a
-
-
-def _gcra_at_most_result(r: Reply) -> GcraAtMostResult:
-    r_allowed = r.flag()
-    r_taken = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    r_expires = r.time()
-    return GcraAtMostResult(
-        allowed=r_allowed,
-        taken=r_taken,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-        expires=r_expires,
-    )
-
-
-
-@dataclass(frozen=True)
-class GcraPeekResult:
-    """The result of gcra_peek."""
-
-    allowed: bool
-    """Whether cost would be taken."""
-
-    remaining: int
-    """Whole tokens in the bucket now: 10 in an untouched bucket of 10."""
-
-    reset_after: timedelta
-    """Wait until the bucket is full; 0 when it is."""
-
-    retry_after: timedelta
-    """Wait until cost would be allowed, exact to the resolution; 0 when allowed."""
-
-
-_gcra_peek = Function(
-    "ratelimit", "gcra_peek",
-    read_only=True,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=2,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _gcra_peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000000000, optional=True)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
-            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
-        if burst is not None and (1 if cost is None else cost) > burst:
-            a.must("cost must be at most burst: it can never be allowed")
-        if burst is None and (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit unless burst: it can never be allowed")
-    return a
-
-
-def _gcra_peek_result(r: Reply) -> GcraPeekResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return GcraPeekResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class GcraRefundResult:
-    """The result of gcra_refund."""
-
-    refunded: bool
-    """Whether the bucket had room for at least one token."""
-
-    remaining: int
-    """Whole tokens left after the call: 8 when 2 of 10 are still taken."""
-
-    reset_after: timedelta
-    """Wait until the bucket is full; 0 when it is."""
-
-
-_gcra_refund = Function(
-    "ratelimit", "gcra_refund",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), Result(values=1048576), Result(), ),
-)
-
-
-def _gcra_refund_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-        expires: datetime | None = None,
-) -> Args:
-    a.key("subject", subject, "gcra")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("period", period, 1, 315360000000000)
-    a.integer("burst", burst, 1, 1000000000000, optional=True)
-    a.integer("cost", cost, 1, 1000000000000, optional=True)
-    a.time("expires", expires, 0, 9007199254740992, optional=True)
-    if not a.problems:
-        if burst is not None and float(burst) * float(us(period)) > float(limit) * 3153600000000000:
-            a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years")
-    return a
-
-
-def _gcra_refund_result(r: Reply) -> GcraRefundResult:
-    r_refunded = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    return GcraRefundResult(
-        refunded=r_refunded,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class GcraResetResult:
-    """The result of gcra_reset."""
-
-    existed: bool
-    """Whether there was anything to reset."""
-
-
-_gcra_reset = Function(
-    "ratelimit", "gcra_reset",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _gcra_reset_args(
-        a: Args,
-        subject: Subject,
-) -> Args:
-    a.key("subject", subject, "gcra")
-    return a
-
-
-def _gcra_reset_result(r: Reply) -> GcraResetResult:
-    r_existed = r.flag()
-    return GcraResetResult(
-        existed=r_existed,
-    )
-
+    at: datetime | None
+    """When it was decided, for refund; the epoch unless at_most is set."""
 
 
 @dataclass(frozen=True)
@@ -929,323 +200,49 @@ class QuotaResult:
     """The result of quota."""
 
     allowed: bool
-    """Whether cost was charged."""
+    """Whether cost was charged; with at_most, whether anything was."""
 
     remaining: int
     """What is left after the call: 7 when 3 of 10 are used."""
 
     reset_after: timedelta
-    """Wait until the period ends; 0 when nothing is used in it."""
+    """Wait until the period ends; 0 when nothing is used."""
 
     retry_after: timedelta
     """Wait until cost would be allowed, exact to the microsecond; 0 when allowed."""
-
-
-_quota = Function(
-    "ratelimit", "quota",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _quota_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.time("previous", previous, 0, 9007199254740992)
-    a.time("start", start, 0, 9007199254740992)
-    a.time("next", next, 0, 9007199254740992)
-    a.time("after", after, 0, 9007199254740992)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if us(previous) >= us(start):
-            a.must("previous must be below start")
-        if us(start) >= us(next):
-            a.must("start must be below next")
-        if us(next) >= us(after):
-            a.must("next must be below after")
-        if float(us(after)) > float(us(previous)) + 315360000000000:
-            a.must("after must be at most previous + 3650d")
-        if (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit: it can never be allowed")
-    return a
-
-
-def _quota_result(r: Reply) -> QuotaResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return QuotaResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class QuotaAtMostResult:
-    """The result of quota_at_most."""
-
-    allowed: bool
-    """Whether anything was charged."""
 
     taken: int
-    """The amount charged: 3 when 3 were left and most is 10."""
+    """The amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused."""
 
-    remaining: int
-    """What is left after the call."""
-
-    reset_after: timedelta
-    """Wait until the period ends; 0 when nothing is used in it."""
-
-    retry_after: timedelta
-    """Wait until anything would be charged, exact to the microsecond; 0 when allowed."""
-
-    expires: datetime | None
-    """When the period ends: a refund must come before; the epoch unless allowed."""
+    at: datetime | None
+    """When it was decided, for refund."""
 
 
-_quota_at_most = Function(
-    "ratelimit", "quota_at_most",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=0,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), Result(), Result(), ),
-)
+@dataclass(frozen=True, kw_only=True)
+class RefundTaken(Row):
+    """One row of refund.taken."""
 
+    left: timedelta
+    """The limit's reset_after. From 0s to 36500 days."""
 
-def _quota_at_most_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        most: int,
-) -> Args:
-    a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.time("previous", previous, 0, 9007199254740992)
-    a.time("start", start, 0, 9007199254740992)
-    a.time("next", next, 0, 9007199254740992)
-    a.time("after", after, 0, 9007199254740992)
-    a.integer("most", most, 1, 1000000000000)
-    if not a.problems:
-        if us(previous) >= us(start):
-            a.must("previous must be below start")
-        if us(start) >= us(next):
-            a.must("start must be below next")
-        if us(next) >= us(after):
-            a.must("next must be below after")
-        if float(us(after)) > float(us(previous)) + 315360000000000:
-            a.must("after must be at most previous + 3650d")
-    return a
-
-
-def _quota_at_most_result(r: Reply) -> QuotaAtMostResult:
-    r_allowed = r.flag()
-    r_taken = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    r_expires = r.time()
-    return QuotaAtMostResult(
-        allowed=r_allowed,
-        taken=r_taken,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-        expires=r_expires,
-    )
-
+    def _cells(self) -> list[object]:
+        return [_duration("left", self.left)]
 
 
 @dataclass(frozen=True)
-class QuotaPeekResult:
-    """The result of quota_peek."""
+class RefundResult:
+    """The result of refund."""
 
-    allowed: bool
-    """Whether cost would be charged."""
-
-    remaining: int
-    """What is left now: 10 of 10 before the first call."""
-
-    reset_after: timedelta
-    """Wait until the period ends; 0 when nothing is used in it."""
-
-    retry_after: timedelta
-    """Wait until cost would be allowed, exact to the microsecond; 0 when allowed."""
-
-
-_quota_peek = Function(
-    "ratelimit", "quota_peek",
-    read_only=True,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _quota_peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.time("previous", previous, 0, 9007199254740992)
-    a.time("start", start, 0, 9007199254740992)
-    a.time("next", next, 0, 9007199254740992)
-    a.time("after", after, 0, 9007199254740992)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if us(previous) >= us(start):
-            a.must("previous must be below start")
-        if us(start) >= us(next):
-            a.must("start must be below next")
-        if us(next) >= us(after):
-            a.must("next must be below after")
-        if float(us(after)) > float(us(previous)) + 315360000000000:
-            a.must("after must be at most previous + 3650d")
-        if (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit: it can never be allowed")
-    return a
-
-
-def _quota_peek_result(r: Reply) -> QuotaPeekResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return QuotaPeekResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
+    refunded: bool
+    """Whether anything was given back."""
 
 
 @dataclass(frozen=True)
-class QuotaRefundResult:
-    """The result of quota_refund."""
-
-    refunded: int
-    """Amount that was refunded: 2 of 5 when 2 were charged; 0 when none was."""
-
-    remaining: int
-    """What is left after the call: 8 when 2 of 10 are still used."""
-
-    reset_after: timedelta
-    """Wait until the period ends; 0 when nothing is used in it."""
-
-
-_quota_refund = Function(
-    "ratelimit", "quota_refund",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=2,
-    results=(Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _quota_refund_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-        expires: datetime | None = None,
-) -> Args:
-    a.key("subject", subject, "quota")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.time("previous", previous, 0, 9007199254740992)
-    a.time("start", start, 0, 9007199254740992)
-    a.time("next", next, 0, 9007199254740992)
-    a.time("after", after, 0, 9007199254740992)
-    a.integer("cost", cost, 1, 1000000000000, optional=True)
-    a.time("expires", expires, 0, 9007199254740992, optional=True)
-    if not a.problems:
-        if us(previous) >= us(start):
-            a.must("previous must be below start")
-        if us(start) >= us(next):
-            a.must("start must be below next")
-        if us(next) >= us(after):
-            a.must("next must be below after")
-        if float(us(after)) > float(us(previous)) + 315360000000000:
-            a.must("after must be at most previous + 3650d")
-    return a
-
-
-def _quota_refund_result(r: Reply) -> QuotaRefundResult:
-    r_refunded = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    return QuotaRefundResult(
-        refunded=r_refunded,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class QuotaResetResult:
-    """The result of quota_reset."""
+class ResetResult:
+    """The result of reset."""
 
     existed: bool
     """Whether there was anything to reset."""
-
-
-_quota_reset = Function(
-    "ratelimit", "quota_reset",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _quota_reset_args(
-        a: Args,
-        subject: Subject,
-) -> Args:
-    a.key("subject", subject, "quota")
-    return a
-
-
-def _quota_reset_result(r: Reply) -> QuotaResetResult:
-    r_existed = r.flag()
-    return QuotaResetResult(
-        existed=r_existed,
-    )
-
 
 
 @dataclass(frozen=True)
@@ -1253,7 +250,7 @@ class SlidingCounterResult:
     """The result of sliding_counter."""
 
     allowed: bool
-    """Whether cost was charged."""
+    """Whether cost was charged; with at_most, whether anything was."""
 
     remaining: int
     """What is left after the call: 7 when 3 of 10 are used."""
@@ -1264,187 +261,11 @@ class SlidingCounterResult:
     retry_after: timedelta
     """Wait until cost would be allowed, exact to the millisecond; 0 when allowed."""
 
+    taken: int
+    """The amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused."""
 
-_sliding_counter = Function(
-    "ratelimit", "sliding_counter",
-    read_only=False,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _sliding_counter_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "counter")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 7776000000000)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit: it can never be allowed")
-    return a
-
-
-def _sliding_counter_result(r: Reply) -> SlidingCounterResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return SlidingCounterResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class SlidingCounterPeekResult:
-    """The result of sliding_counter_peek."""
-
-    allowed: bool
-    """Whether cost would be charged."""
-
-    remaining: int
-    """What is left now: 10 of 10 before the first call."""
-
-    reset_after: timedelta
-    """Wait until nothing counts; 0 when nothing does."""
-
-    retry_after: timedelta
-    """Wait until cost would be allowed, exact to the millisecond; 0 when allowed."""
-
-
-_sliding_counter_peek = Function(
-    "ratelimit", "sliding_counter_peek",
-    read_only=True,
-    codes=("RLARG", "RLSTATE", ),
-    omissible=1,
-    results=(Result(values=2), Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _sliding_counter_peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "counter")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 7776000000000)
-    a.integer("cost", cost, 0, 1000000000000, optional=True)
-    if not a.problems:
-        if (1 if cost is None else cost) > limit:
-            a.must("cost must be at most limit: it can never be allowed")
-    return a
-
-
-def _sliding_counter_peek_result(r: Reply) -> SlidingCounterPeekResult:
-    r_allowed = r.flag()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return SlidingCounterPeekResult(
-        allowed=r_allowed,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class SlidingCounterRefundResult:
-    """The result of sliding_counter_refund."""
-
-    refunded: int
-    """Amount that was refunded: 2 of 5 when 2 were charged; 0 when none was."""
-
-    remaining: int
-    """What is left after the call: 8 when 2 of 10 are still used."""
-
-    reset_after: timedelta
-    """Wait until nothing counts; 0 when nothing does."""
-
-
-_sliding_counter_refund = Function(
-    "ratelimit", "sliding_counter_refund",
-    read_only=False,
-    codes=("RLSTATE", ),
-    omissible=1,
-    results=(Result(values=1048576), Result(), Result(), ),
-)
-
-
-def _sliding_counter_refund_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-) -> Args:
-    a.key("subject", subject, "counter")
-    a.integer("limit", limit, 1, 1000000000000)
-    a.duration("window", window, 1, 7776000000000)
-    a.integer("cost", cost, 1, 1000000000000, optional=True)
-    return a
-
-
-def _sliding_counter_refund_result(r: Reply) -> SlidingCounterRefundResult:
-    r_refunded = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    return SlidingCounterRefundResult(
-        refunded=r_refunded,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class SlidingCounterResetResult:
-    """The result of sliding_counter_reset."""
-
-    existed: bool
-    """Whether there was anything to reset."""
-
-
-_sliding_counter_reset = Function(
-    "ratelimit", "sliding_counter_reset",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _sliding_counter_reset_args(
-        a: Args,
-        subject: Subject,
-) -> Args:
-    a.key("subject", subject, "counter")
-    return a
-
-
-def _sliding_counter_reset_result(r: Reply) -> SlidingCounterResetResult:
-    r_existed = r.flag()
-    return SlidingCounterResetResult(
-        existed=r_existed,
-    )
-
+    at: datetime | None
+    """When it was decided, for refund; the epoch unless at_most is set."""
 
 
 @dataclass(frozen=True)
@@ -1458,9 +279,7 @@ class SlidingLogResult:
     """Whether its receipt was known, so that it was not counted."""
 
     count: int
-    """Admissions inside the window after the call: 3 after the third request; at most one more than the
-    highest limit of the callers.
-    """
+    """Admissions inside the window after the call: 3 after the third request."""
 
     remaining: int
     """Admissions left in the window: 7 when 3 of 10 are used; 0 when refused."""
@@ -1471,1680 +290,307 @@ class SlidingLogResult:
     retry_after: timedelta
     """Wait until a request passes, exact to the microsecond; 0 when allowed."""
 
-
-_sliding_log = Function(
-    "ratelimit", "sliding_log",
-    read_only=False,
-    codes=("RLSTATE", ),
-    omissible=3,
-    results=(Result(values=2), Result(values=2), Result(values=1000002), Result(), Result(), Result(), ),
-)
+    at: datetime | None
+    """When it was decided, for refund."""
 
 
-def _sliding_log_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-        refresh: bool = False,
-) -> Args:
-    a.key("subject", subject, "log")
-    a.key("receipts", subject, "receipts")
-    a.integer("limit", limit, 1, 1000000)
-    a.duration("window", window, 1, 315360000000000)
-    a.text("receipt", receipt, 1, 256, optional=True)
-    a.duration("dedup", dedup, 1, 315360000000000, optional=True)
-    a.flag("refresh", refresh, optional=True)
-    return a
+class _Functions(Base):
+
+    @Function
+    def check(
+        self, subject: Subject, *, limits: Sequence[Limit], weight: int | None = None, receipt: Text | None = None,
+        dedup: timedelta | None = None, look: bool | None = None,
+    ) -> Call[CheckResult]:
+        """Decides up to 16 limits together, for one subject or several: all are charged, or none.
+
+        A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit
+        refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind,
+        window and name is the same limit in every call, and in those of the function of its kind.
+
+        A receipt is the request's own ID. One that was counted less than dedup ago pays only for what weight
+        exceeds that which it has paid, and for limits of all subjects. Receipts belong to the subject, not to
+        a limit, so calls with other limits recognize them. The resolution of retry_after is that of the limit
+        with the longest wait.
+
+        RLARG: two rows are the same limit, or a limit's arguments contradict each other.
+        RLSTATE: a key holds data that its kind did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: Limits that are decided together. 1 to 16 rows.
+            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
+            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
+            dedup: How long a receipt is known; the longest window when omitted. From 1ms to 3650 days. None
+                omits it.
+            look: Only to look: the answer is that of the call, and nothing is charged. Defaults to false.
+        """
+        return Call(
+            "check", CheckResult,
+            keys=[self._key(subject, "receipt", receipt), *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits), weight, receipt, _duration("dedup", dedup), look],
+        )
+
+    @Function
+    def fixed_window(
+        self, subject: Subject, *, limit: int, window: timedelta, name: Text | None = None, cost: int | None = None,
+        at_most: bool | None = None,
+    ) -> Call[FixedWindowResult]:
+        """Charges cost while at most limit is charged in the window, which begins with the first call.
+
+        The cheapest limiter and the least precise: limit can pass just before a window ends and again just
+        after it. So up to twice the limit passes in some span of the window's length. A refused call writes
+        nothing. Windows are rounded up to a millisecond, the resolution of retry_after, because the key's
+        expiry is the window's end. If the clock is set back, the window lasts that much longer; if it is set
+        back by more than a window, a new one begins. Another window is another count. Callers with other
+        limits share it, and each applies its own limit.
+
+        Besides the bounds of each, by their names on the server:
+        - cost <= limit or at_most: it can never be allowed.
+
+        RLARG: cost exceeds limit.
+        RLSTATE: the key holds data that is not a count, or never expires.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limit: Most that may be charged in a window. From 1 to 10^12.
+            window: Length of the window. From 1ms to 3650 days.
+            name: Tells limits of one subject apart that have the same window. 1 to 64 bytes. None omits it.
+            cost: Amount to charge; 0 only looks. From 0 to 10^12. Defaults to 1.
+            at_most: Whether to charge as much as is left, up to cost: for consumers that take work in
+                batches. Defaults to false.
+        """
+        return Call(
+            "fixed_window", FixedWindowResult,
+            keys=[self._key(subject, "fixed_window", window, name)],
+            args=[limit, _duration("window", window), name, cost, at_most],
+        )
+
+    @Function
+    def gcra(
+        self, subject: Subject, *, limit: int, period: timedelta, burst: int | None = None, name: Text | None = None,
+        cost: int | None = None, at_most: bool | None = None,
+    ) -> Call[GcraResult]:
+        """Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
+
+        Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing. The
+        resolution of retry_after is a millisecond, because the key expires when the bucket is full. If the
+        clock is set back, calls are refused that much longer; if it is set back by more than a period, the
+        bucket starts full. Another period is another bucket. Callers with other limits share it: each sees
+        the tokens that were taken, and applies its own limit, until the bucket is full for the one who took
+        last. Meanwhile it gains tokens at that one's rate, so retry_after is exact only where the limits are
+        the same.
+
+        Besides the bounds of each, by their names on the server:
+        - burst == nil or burst * period_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+        - cost <= (burst or limit) or at_most: it can never be allowed.
+
+        RLARG: cost exceeds burst, or limit and period have no short ratio.
+        RLSTATE: the key holds data that is not a bucket, or never expires.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limit: Tokens gained per period. From 1 to 10^12.
+            period: Time in which limit tokens are gained. From 1ms to 3650 days.
+            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
+            name: Tells limits of one subject apart that have the same window. 1 to 64 bytes. None omits it.
+            cost: Tokens to take; 0 only looks. From 0 to 10^12. Defaults to 1.
+            at_most: Whether to take as many tokens as there are, up to cost: for consumers that take work in
+                batches. Defaults to false.
+        """
+        return Call(
+            "gcra", GcraResult,
+            keys=[self._key(subject, "gcra", period, name)],
+            args=[limit, _duration("period", period), burst, name, cost, at_most],
+        )
+
+    @Function
+    def quota(
+        self, subject: Subject, *, limit: int, previous: datetime, start: datetime, next: datetime, after: datetime,
+        name: Text | None = None, cost: int | None = None, at_most: bool | None = None,
+    ) -> Call[QuotaResult]:
+        """Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
+
+        Redis has no time zones, so the client sends the boundaries of three periods, which package calendar
+        finds, and the server's clock decides between them. So a client whose clock is less than a period
+        wrong counts in the right one. A refused call writes nothing. The resolution of retry_after is a
+        microsecond. If the server's clock is set back into the previous period, that one's count holds.
+        Callers whose periods differ have a count each. Callers with other limits share it, and each applies
+        its own limit.
+
+        Besides the bounds of each, by their names on the server:
+        - cost <= limit or at_most: it can never be allowed.
+        - previous_us < start_us and start_us < next_us and next_us < after_us: periods follow each other.
+        - after_us <= previous_us + 315360000000000: the periods take 10 years at most.
+
+        RLARG: cost exceeds limit, or the server's clock is in none of the periods.
+        RLSTATE: the key holds data that is not a count of periods.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limit: Most that may be charged in a period. From 1 to 10^12.
+            previous: When the period before the one that the client's clock is in starts. From
+                1970-01-01T00:00:00Z to the year 2255.
+            start: When the one that the client's clock is in starts. From 1970-01-01T00:00:00Z to the year
+                2255.
+            next: When the next one starts. From 1970-01-01T00:00:00Z to the year 2255.
+            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
+            name: Tells limits of one subject apart that have the same periods. 1 to 64 bytes. None omits it.
+            cost: Amount to charge; 0 only looks. From 0 to 10^12. Defaults to 1.
+            at_most: Whether to charge as much as is left, up to cost: for consumers that take work in
+                batches. Defaults to false.
+        """
+        return Call(
+            "quota", QuotaResult,
+            keys=[self._key(subject, "quota", name)],
+            args=[limit, _moment("previous", previous), _moment("start", start), _moment("next", next),
+                  _moment("after", after), name, cost, at_most],
+        )
+
+    @Function
+    def refund(
+        self, subject: Subject, *, limits: Sequence[Limit], weight: int | None = None, receipt: Text | None = None,
+        at: datetime | None = None, age: timedelta | None = None, taken: Sequence[RefundTaken] = (),
+    ) -> Call[RefundResult]:
+        """Gives back what a call charged, as if it had not come: one of check, or with one limit of the function
+        of its kind.
+
+        A receipt is refunded once, and an unknown one does nothing. Without a receipt every call refunds, so
+        a caller that retries refunds twice. What no longer counts is not refunded: say what the call answered
+        in at and taken. Without them the active window gives back at most what was charged in it. A bucket or
+        window that is as new is deleted.
+
+        Besides the bounds of each, by their names on the server:
+        - limits.kind ~= 'concurrency': concurrency.release gives places back.
+        - #taken == 0 or #taken == #limits: each limit took something.
+
+        RLARG: limits that no call could have.
+        RLSTATE: a key holds data that its kind did not write.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: Limits of the call. 1 to 16 rows.
+            weight: As in the call; with at_most, what was taken. From 1 to 10^12. Defaults to 1.
+            receipt: The request's own ID. 1 to 256 bytes. None omits it.
+            at: When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. None
+                omits it.
+            age: Where the call did not say when: how long ago it was sent. From 0s to 36500 days. Defaults to
+                0s.
+            taken: What the call returned, one row per limit. 0 to 16 rows.
+        """
+        return Call(
+            "refund", RefundResult,
+            keys=[self._key(subject, "receipt", receipt), *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits), weight, receipt, _moment("at", at), _duration("age", age),
+                  _rows("taken", taken) or None],
+        )
+
+    @Function
+    def reset(
+        self, subject: Subject, *, limits: Sequence[Limit], receipt: Text | None = None,
+    ) -> Call[ResetResult]:
+        """Resets limits, as if nothing had been charged; and forgets a receipt, if one is given.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limits: Limits to reset, by kind, window and name. 1 to 16 rows.
+            receipt: A request's own ID. 1 to 256 bytes. None omits it.
+        """
+        return Call(
+            "reset", ResetResult,
+            keys=[self._key(subject, "receipt", receipt), *self._row_keys(subject, limits)],
+            args=[_rows("limits", limits), receipt],
+        )
+
+    @Function
+    def sliding_counter(
+        self, subject: Subject, *, limit: int, window: timedelta, name: Text | None = None, cost: int | None = None,
+        at_most: bool | None = None,
+    ) -> Call[SlidingCounterResult]:
+        """Charges cost while the use of the last window's length, estimated from two counters, stays within
+        limit.
+
+        Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over
+        it, so its error is how unevenly the calls came. If all of them came at the end of that window, up to
+        twice the limit passes in some span of the window's length. For steady traffic the estimate is off by
+        at most one. A refused call writes nothing. Windows are rounded up to a millisecond, the resolution of
+        retry_after, because the key's expiry is the clock. If the clock is set back, time stands still for
+        the key; if it is set back by more than a window, the key starts empty. Another window is another
+        count. Callers with other limits share it, and each applies its own limit.
+
+        Besides the bounds of each, by their names on the server:
+        - cost <= limit or at_most: it can never be allowed.
+
+        RLARG: cost exceeds limit.
+        RLSTATE: the key holds data that is not a pair of counts, or never expires.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
+            window: Length of the window. From 1ms to 3650 days.
+            name: Tells limits of one subject apart that have the same window. 1 to 64 bytes. None omits it.
+            cost: Amount to charge; 0 only looks. From 0 to 10^12. Defaults to 1.
+            at_most: Whether to charge as much as is left, up to cost: for consumers that take work in
+                batches. Defaults to false.
+        """
+        return Call(
+            "sliding_counter", SlidingCounterResult,
+            keys=[self._key(subject, "sliding_counter", window, name)],
+            args=[limit, _duration("window", window), name, cost, at_most],
+        )
+
+    @Function
+    def sliding_log(
+        self, subject: Subject, *, limit: int, window: timedelta, name: Text | None = None, receipt: Text | None = None,
+        dedup: timedelta | None = None, cost: int | None = None,
+    ) -> Call[SlidingLogResult]:
+        """Admits a request while fewer than limit were admitted in the window that ends now.
+
+        Exact: no window of that length ever holds more than limit. A refused request writes nothing. If the
+        clock is set back, time stands still until it has caught up; entries that are more than a window ahead
+        are ignored. Another window is another log. Callers with other limits share it, and each applies its
+        own limit.
+
+        A receipt is the request's own ID. One that was counted less than dedup ago is allowed and not counted
+        again, even when the window is full. So a double click or a network retry costs one. A duplicate does
+        not renew it. Each limit has receipts of its own: to count a request of several limits once, or to
+        refund it by its receipt, call check.
+
+        RLSTATE: the log holds an entry that is not a time, or the receipt's key holds none.
+
+        Args:
+            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            limit: Most admissions in a window. From 1 to 10^6.
+            window: Length of the window. From 1ms to 3650 days.
+            name: Tells limits of one subject apart that have the same window. 1 to 64 bytes. None omits it.
+            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
+            dedup: How long a receipt is known; the window when omitted. From 1ms to 3650 days. None omits it.
+            cost: 1 admits a request; 0 only looks. From 0 to 1. Defaults to 1.
+        """
+        return Call(
+            "sliding_log", SlidingLogResult,
+            keys=[self._key(subject, "sliding_log", window, name),
+                  *([self._key(subject, "receipt", window, name, receipt)] if receipt else [])],
+            args=[limit, _duration("window", window), name, receipt, _duration("dedup", dedup), cost],
+        )
 
 
-def _sliding_log_result(r: Reply) -> SlidingLogResult:
-    r_allowed = r.flag()
-    r_duplicate = r.flag()
-    r_count = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return SlidingLogResult(
-        allowed=r_allowed,
-        duplicate=r_duplicate,
-        count=r_count,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
+class Client(_Functions, SyncClient):
+    """Calls ratelimit_v1 over a redis.Redis or redis.RedisCluster. Threads may share it.
 
-
-
-@dataclass(frozen=True)
-class SlidingLogPeekResult:
-    """The result of sliding_log_peek."""
-
-    allowed: bool
-    """Whether a request would pass now."""
-
-    count: int
-    """Admissions inside the window now; at most one more than the highest limit of the bucket's callers."""
-
-    remaining: int
-    """Admissions left in the window: 7 when 3 of 10 are used; 0 when full."""
-
-    reset_after: timedelta
-    """Wait until the window is empty; 0 when empty."""
-
-    retry_after: timedelta
-    """Wait until a request passes, exact to the microsecond; 0 when allowed."""
-
-
-_sliding_log_peek = Function(
-    "ratelimit", "sliding_log_peek",
-    read_only=True,
-    codes=("RLSTATE", ),
-    omissible=0,
-    results=(Result(values=2), Result(values=1000002), Result(), Result(), Result(), ),
-)
-
-
-def _sliding_log_peek_args(
-        a: Args,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-) -> Args:
-    a.key("subject", subject, "log")
-    a.integer("limit", limit, 1, 1000000)
-    a.duration("window", window, 1, 315360000000000)
-    return a
-
-
-def _sliding_log_peek_result(r: Reply) -> SlidingLogPeekResult:
-    r_allowed = r.flag()
-    r_count = r.count()
-    r_remaining = r.count()
-    r_reset_after = r.duration()
-    r_retry_after = r.duration()
-    return SlidingLogPeekResult(
-        allowed=r_allowed,
-        count=r_count,
-        remaining=r_remaining,
-        reset_after=r_reset_after,
-        retry_after=r_retry_after,
-    )
-
-
-
-@dataclass(frozen=True)
-class SlidingLogRefundResult:
-    """The result of sliding_log_refund."""
-
-    refunded: bool
-    """Whether the receipt was known and is now forgotten: its admission no longer counts."""
-
-
-_sliding_log_refund = Function(
-    "ratelimit", "sliding_log_refund",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _sliding_log_refund_args(
-        a: Args,
-        subject: Subject,
-        *,
-        receipt: Text,
-) -> Args:
-    a.key("subject", subject, "log")
-    a.key("receipts", subject, "receipts")
-    a.text("receipt", receipt, 1, 256)
-    return a
-
-
-def _sliding_log_refund_result(r: Reply) -> SlidingLogRefundResult:
-    r_refunded = r.flag()
-    return SlidingLogRefundResult(
-        refunded=r_refunded,
-    )
-
-
-
-@dataclass(frozen=True)
-class SlidingLogResetResult:
-    """The result of sliding_log_reset."""
-
-    existed: bool
-    """Whether there was anything to reset."""
-
-
-_sliding_log_reset = Function(
-    "ratelimit", "sliding_log_reset",
-    read_only=False,
-    codes=(),
-    omissible=0,
-    results=(Result(values=2), ),
-)
-
-
-def _sliding_log_reset_args(
-        a: Args,
-        subject: Subject,
-) -> Args:
-    a.key("subject", subject, "log")
-    a.key("receipts", subject, "receipts")
-    return a
-
-
-def _sliding_log_reset_result(r: Reply) -> SlidingLogResetResult:
-    r_existed = r.flag()
-    return SlidingLogResetResult(
-        existed=r_existed,
-    )
-
-
-
-class Client(SyncClient):
-    """Calls ratelimit_v1 over a redis.Redis. Threads may share it.
-
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name. max_attempts bounds how often a call
-    is sent while each failure proves that nothing ran. With auto_load the client loads a missing library, and never replaces one.
-    announce names the service: each minute the client then tells the server that it uses the library, until close() or the process's
-    end, so that `rlfunc plan`, `deploy` and `retire` see it.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
     """
 
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)
 
-    def check(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-    ) -> CheckResult:
-        """Decides up to 16 limits together, for one subject or several: all are charged, or none.
 
-        A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit
-        refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind and
-        name is the same limit in every call.
+class AsyncClient(_Functions, AsyncioClient):
+    """Calls ratelimit_v1 over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it.
 
-        A receipt is the request's own ID. A receipt that was counted less than dedup ago is allowed
-        whatever the limits say, and only global limits count it again. Receipts belong to the subject, not
-        to a limit, so calls with other limits recognize them. The resolution of retry_after is that of the
-        limit with the longest wait. Calls may change a limit's window, limit, burst or dedup, as for the
-        functions of its kind.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    With auto_load the client loads a missing library, and never replaces one.
+    """
 
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits that are decided together. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
-            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
-            dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
-                omits it.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            limits must differ in kind or name: two rows would be one limit.
-            each row of limits: kind must not be concurrency: it needs a holder.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: two rows are the same limit, or a limit's arguments contradict each other
-            RLSTATE: a limit's key holds data that its kind did not write
-        """
-        return _check_result(self._call(_check_args(self._start(_check), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
-
-    def check_peek(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-    ) -> CheckPeekResult:
-        """Returns what check would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits that are decided together. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
-            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
-            dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
-                omits it.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            limits must differ in kind or name: two rows would be one limit.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: two rows are the same limit, or a limit's arguments contradict each other
-            RLSTATE: a limit's key holds data that its kind did not write
-        """
-        return _check_peek_result(self._call(_check_peek_args(self._start(_check_peek), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
-
-    def check_reset(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-    ) -> CheckResetResult:
-        """Resets limits of check, and forgets every receipt of the subject that check counted.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits to reset, by kind and name. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-        """
-        return _check_reset_result(self._call(_check_reset_args(self._start(_check_reset), subject, limits=limits, limits_of=limits_of)))
-
-    def fixed_window(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> FixedWindowResult:
-        """Charges cost while at most limit is charged in the window, which begins with the first call.
-
-        The cheapest limiter and the least precise: limit can pass just before a window ends and again just
-        after it. So up to twice the limit passes in some span of the window's length. A refused call writes
-        nothing, and a cost of 0 charges nothing. Windows are rounded up to a millisecond, the resolution of
-        retry_after, because the key's expiry is the window's end. If the clock is set back, the window
-        lasts that much longer. If it is set back by more than a window, a new one begins.
-
-        Callers with other limits and windows may share the bucket: each window length has a window of its
-        own, and every charge counts in all of them. A window of a new length begins with the oldest active
-        window that began within that length. The bucket keeps eight lengths. A ninth replaces the length
-        whose caller was admitted longest ago, and all are forgotten when no window is active.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_result(self._call(_fixed_window_args(self._start(_fixed_window), subject, limit=limit, window=window, cost=cost)))
-
-    def fixed_window_at_most(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        most: int,
-    ) -> FixedWindowAtMostResult:
-        """Charges as much as is left of a window's limit, up to most: for consumers that take work in batches.
-
-        The window is that of fixed_window with the same length. Refund what was not used with
-        fixed_window_refund and expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_at_most_result(self._call(_fixed_window_at_most_args(self._start(_fixed_window_at_most), subject, limit=limit, window=window, most=most)))
-
-    def fixed_window_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> FixedWindowPeekResult:
-        """Returns what fixed_window would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_peek_result(self._call(_fixed_window_peek_args(self._start(_fixed_window_peek), subject, limit=limit, window=window, cost=cost)))
-
-    def fixed_window_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-        expires: datetime | None = None,
-    ) -> FixedWindowRefundResult:
-        """Refunds cost to the active window, as if it had not been charged.
-
-        Refunds at most what was charged in this window; charges of an ended window are already forgotten.
-        When nothing is left, the window is forgotten. Every call refunds: a caller that retries refunds
-        twice. Windows of other lengths are refunded if they began no later than this one, because the
-        charge certainly counted there.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
-            expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_refund_result(self._call(_fixed_window_refund_args(self._start(_fixed_window_refund), subject, limit=limit, window=window, cost=cost, expires=expires)))
-
-    def fixed_window_reset(
-        self,
-        subject: Subject,
-    ) -> FixedWindowResetResult:
-        """Ends a subject's active window.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _fixed_window_reset_result(self._call(_fixed_window_reset_args(self._start(_fixed_window_reset), subject)))
-
-    def gcra(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-    ) -> GcraResult:
-        """Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
-
-        Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing,
-        and a cost of 0 takes nothing. The resolution of retry_after is a microsecond. Where period / limit
-        is whole milliseconds, the key's expiry holds the state and the resolution is a millisecond. If the
-        clock is set back, calls are refused that much longer. A bucket that would take more than twice its
-        writer's burst to fill was written by a wrong clock, and starts full. Calls with other limits may
-        share the bucket: each sees all tokens that were taken, and applies its own limit.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            cost: Tokens to take; 0 takes nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-            cost must be at most burst: it can never be allowed.
-            cost must be at most limit unless burst: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_result(self._call(_gcra_args(self._start(_gcra), subject, limit=limit, period=period, burst=burst, cost=cost)))
-
-    def gcra_at_most(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        most: int,
-    ) -> GcraAtMostResult:
-        """Takes as many tokens from a bucket as there are, up to most: for consumers that take work in
-        batches.
-
-        The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls
-        of gcra would. Refund the tokens that were not used with gcra_refund and expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            most: Most tokens to take; more than burst takes at most burst. From 1 to 10^12.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-
-        Raises, besides what every call does:
-            RLARG: burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_at_most_result(self._call(_gcra_at_most_args(self._start(_gcra_at_most), subject, limit=limit, period=period, burst=burst, most=most)))
-
-    def gcra_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-    ) -> GcraPeekResult:
-        """Returns what gcra would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            cost: Tokens that would be taken. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-            cost must be at most burst: it can never be allowed.
-            cost must be at most limit unless burst: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_peek_result(self._call(_gcra_peek_args(self._start(_gcra_peek), subject, limit=limit, period=period, burst=burst, cost=cost)))
-
-    def gcra_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-        expires: datetime | None = None,
-    ) -> GcraRefundResult:
-        """Returns cost tokens to a bucket, up to its burst.
-
-        Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            cost: Tokens to return. From 1 to 10^12. Defaults to 1.
-            expires: When the refund expires, from the call's result: from then on, nothing is returned. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-
-        Raises, besides what every call does:
-            RLARG: burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_refund_result(self._call(_gcra_refund_args(self._start(_gcra_refund), subject, limit=limit, period=period, burst=burst, cost=cost, expires=expires)))
-
-    def gcra_reset(
-        self,
-        subject: Subject,
-    ) -> GcraResetResult:
-        """Refills a subject's bucket.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _gcra_reset_result(self._call(_gcra_reset_args(self._start(_gcra_reset), subject)))
-
-    def quota(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-    ) -> QuotaResult:
-        """Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
-
-        Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar
-        finds: the one in which its clock is, the one before and the next. The server's clock decides in
-        which of them the call is. So a caller with a wrong clock neither begins a period early nor extends
-        one, and if its clock is wrong by more than a period, the call is refused with RLARG. A refused call
-        writes nothing, and a cost of 0 charges nothing. If the server's clock is set back to before a
-        period, the period before begins again, with the use of the one that it was in.
-
-        Callers with other limits and periods may share the bucket: each period counts by itself, and every
-        charge counts in all that have not ended. So no caller passes its own limit in its own period. A
-        period that is new to the bucket begins with the greatest use of those: all of it if that one began
-        no earlier, otherwise its share by time. The bucket keeps eight periods. A ninth replaces the one
-        whose caller was admitted longest ago.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_result(self._call(_quota_args(self._start(_quota), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
-
-    def quota_at_most(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        most: int,
-    ) -> QuotaAtMostResult:
-        """Charges as much as is left of a quota, up to most: for consumers that take work in batches.
-
-        The period is that of quota with the same boundaries. Refund what was not used with quota_refund and
-        expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-
-        Raises, besides what every call does:
-            RLARG: boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_at_most_result(self._call(_quota_at_most_args(self._start(_quota_at_most), subject, limit=limit, previous=previous, start=start, next=next, after=after, most=most)))
-
-    def quota_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-    ) -> QuotaPeekResult:
-        """Returns what quota would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_peek_result(self._call(_quota_peek_args(self._start(_quota_peek), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
-
-    def quota_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-        expires: datetime | None = None,
-    ) -> QuotaRefundResult:
-        """Refunds cost to the period that the server's clock is in, as if it had not been charged.
-
-        Refunds at most what was charged in this period; charges of an ended period are already forgotten.
-        Every call refunds: a caller that retries refunds twice. Other periods that share the bucket keep
-        the charge until they end.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
-            expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-
-        Raises, besides what every call does:
-            RLARG: boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_refund_result(self._call(_quota_refund_args(self._start(_quota_refund), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost, expires=expires)))
-
-    def quota_reset(
-        self,
-        subject: Subject,
-    ) -> QuotaResetResult:
-        """Forgets what a subject used in its period.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _quota_reset_result(self._call(_quota_reset_args(self._start(_quota_reset), subject)))
-
-    def sliding_counter(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> SlidingCounterResult:
-        """Charges cost while the use of the last window's length, estimated from two counters, stays within
-        limit.
-
-        Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over
-        it, so its error is how unevenly the calls came. If all of them came at the end of that window, up
-        to twice the limit passes in some span of the window's length. For steady traffic the estimate is
-        off by at most one. A refused call writes nothing, and a cost of 0 charges nothing. Windows are
-        rounded up to a millisecond, the resolution of retry_after, because the key's expiry is the clock.
-
-        If the clock is set back, time stands still for the key. If the key would then last for more than
-        three windows, rounded up to a power of two milliseconds, it starts empty. Calls with other limits
-        may share the bucket, and each applies its own limit. The use of a longer window counts in full
-        while that window lasts; the use of a shorter one counts as that of the previous window.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
-            window: Length of the window. From 1µs to 90 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a pair of counts, or never expires
-        """
-        return _sliding_counter_result(self._call(_sliding_counter_args(self._start(_sliding_counter), subject, limit=limit, window=window, cost=cost)))
-
-    def sliding_counter_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> SlidingCounterPeekResult:
-        """Returns what sliding_counter would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
-            window: Length of the window. From 1µs to 90 days.
-            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a pair of counts, or never expires
-        """
-        return _sliding_counter_peek_result(self._call(_sliding_counter_peek_args(self._start(_sliding_counter_peek), subject, limit=limit, window=window, cost=cost)))
-
-    def sliding_counter_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> SlidingCounterRefundResult:
-        """Refunds cost, as if it had not been charged: first what was charged in this window, then in the
-        previous one.
-
-        Refunds at most what was charged in the two. Every call refunds: a caller that retries refunds
-        twice.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
-            window: Length of the window. From 1µs to 90 days.
-            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a pair of counts, or never expires
-        """
-        return _sliding_counter_refund_result(self._call(_sliding_counter_refund_args(self._start(_sliding_counter_refund), subject, limit=limit, window=window, cost=cost)))
-
-    def sliding_counter_reset(
-        self,
-        subject: Subject,
-    ) -> SlidingCounterResetResult:
-        """Forgets what a subject used.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _sliding_counter_reset_result(self._call(_sliding_counter_reset_args(self._start(_sliding_counter_reset), subject)))
-
-    def sliding_log(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-        refresh: bool = False,
-    ) -> SlidingLogResult:
-        """Admits a request while fewer than limit were admitted in the window that ends now.
-
-        Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A
-        refused call writes nothing.
-
-        A receipt is the request's own ID. A receipt that was seen less than dedup ago is allowed and not
-        counted again, even when the window is full. So a double click or a network retry costs one.
-
-        Callers with other limits, windows and dedups may share the bucket. Each applies its own limit to
-        the admissions of all callers since its own first admission. Of earlier admissions it counts those
-        that the other callers still need. The bucket keeps the longest window, the highest limit and the
-        longest dedup of its callers until it has been idle that long.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 10^6.
-            window: Length of the window. From 1µs to 3650 days.
-            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
-            dedup: How long a receipt is known; the window when omitted. From 1µs to 3650 days. None omits it.
-            refresh: Whether a duplicate renews its receipt: then one receipt could pass forever.
-
-        Raises, besides what every call does:
-            RLSTATE: the log holds an entry that is not a time
-        """
-        return _sliding_log_result(self._call(_sliding_log_args(self._start(_sliding_log), subject, limit=limit, window=window, receipt=receipt, dedup=dedup, refresh=refresh)))
-
-    def sliding_log_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-    ) -> SlidingLogPeekResult:
-        """Returns what sliding_log would return for a request without a receipt, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 10^6.
-            window: Length of the window. From 1µs to 3650 days.
-
-        Raises, besides what every call does:
-            RLSTATE: the log holds an entry that is not a time
-        """
-        return _sliding_log_peek_result(self._call(_sliding_log_peek_args(self._start(_sliding_log_peek), subject, limit=limit, window=window)))
-
-    def sliding_log_refund(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-    ) -> SlidingLogRefundResult:
-        """Removes the admission of a receipt from the log, as if the request had not come.
-
-        The log stays exact: exactly that admission's entry is removed, and the same receipt later counts
-        again. A refreshed receipt is not refunded, because the time of its admission is no longer known.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            receipt: The request's own ID. 1 to 256 bytes.
-        """
-        return _sliding_log_refund_result(self._call(_sliding_log_refund_args(self._start(_sliding_log_refund), subject, receipt=receipt)))
-
-    def sliding_log_reset(
-        self,
-        subject: Subject,
-    ) -> SlidingLogResetResult:
-        """Forgets every admission and receipt of a subject.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _sliding_log_reset_result(self._call(_sliding_log_reset_args(self._start(_sliding_log_reset), subject)))
-
-
-class AsyncClient(AsyncioClient):
-    """Calls ratelimit_v1 over a redis.asyncio.Redis. Tasks of one event loop may share it. Its options are those of Client."""
-
-    def __init__(
-        self,
-        client: RedisClient,
-        *,
-        namespace: str | None = None,
-        max_attempts: int = 3,
-        auto_load: bool = True,
-        announce: str | None = None,
-    ) -> None:
-        super().__init__(client, LIBRARY, namespace, max_attempts, auto_load, announce)
-
-    async def check(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-    ) -> CheckResult:
-        """Decides up to 16 limits together, for one subject or several: all are charged, or none.
-
-        A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit
-        refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind and
-        name is the same limit in every call.
-
-        A receipt is the request's own ID. A receipt that was counted less than dedup ago is allowed
-        whatever the limits say, and only global limits count it again. Receipts belong to the subject, not
-        to a limit, so calls with other limits recognize them. The resolution of retry_after is that of the
-        limit with the longest wait. Calls may change a limit's window, limit, burst or dedup, as for the
-        functions of its kind.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits that are decided together. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
-            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
-            dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
-                omits it.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            limits must differ in kind or name: two rows would be one limit.
-            each row of limits: kind must not be concurrency: it needs a holder.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: two rows are the same limit, or a limit's arguments contradict each other
-            RLSTATE: a limit's key holds data that its kind did not write
-        """
-        return _check_result(await self._call(_check_args(self._start(_check), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
-
-    async def check_peek(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-        weight: int | None = None,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-    ) -> CheckPeekResult:
-        """Returns what check would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits that are decided together. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-            weight: Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
-            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
-            dedup: How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. None
-                omits it.
-
-        Besides the bounds of each:
-            each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
-                shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
-            each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
-                never be allowed.
-            limits must differ in kind or name: two rows would be one limit.
-            each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
-                the server's.
-            each row of limits: after must be above now: the caller's clock is more than a period behind the
-                server's.
-
-        Raises, besides what every call does:
-            RLARG: two rows are the same limit, or a limit's arguments contradict each other
-            RLSTATE: a limit's key holds data that its kind did not write
-        """
-        return _check_peek_result(await self._call(_check_peek_args(self._start(_check_peek), subject, limits=limits, limits_of=limits_of, weight=weight, receipt=receipt, dedup=dedup)))
-
-    async def check_reset(
-        self,
-        subject: Subject,
-        *,
-        limits: LimitPack,
-        limits_of: Sequence[Subject] = (),
-    ) -> CheckResetResult:
-        """Resets limits of check, and forgets every receipt of the subject that check counted.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limits: Limits to reset, by kind and name. 1 to 16 rows.
-            limits_of: The subjects of the rows of limits, in order. Defaults to the call's subject for every
-                row.
-        """
-        return _check_reset_result(await self._call(_check_reset_args(self._start(_check_reset), subject, limits=limits, limits_of=limits_of)))
-
-    async def fixed_window(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> FixedWindowResult:
-        """Charges cost while at most limit is charged in the window, which begins with the first call.
-
-        The cheapest limiter and the least precise: limit can pass just before a window ends and again just
-        after it. So up to twice the limit passes in some span of the window's length. A refused call writes
-        nothing, and a cost of 0 charges nothing. Windows are rounded up to a millisecond, the resolution of
-        retry_after, because the key's expiry is the window's end. If the clock is set back, the window
-        lasts that much longer. If it is set back by more than a window, a new one begins.
-
-        Callers with other limits and windows may share the bucket: each window length has a window of its
-        own, and every charge counts in all of them. A window of a new length begins with the oldest active
-        window that began within that length. The bucket keeps eight lengths. A ninth replaces the length
-        whose caller was admitted longest ago, and all are forgotten when no window is active.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_result(await self._call(_fixed_window_args(self._start(_fixed_window), subject, limit=limit, window=window, cost=cost)))
-
-    async def fixed_window_at_most(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        most: int,
-    ) -> FixedWindowAtMostResult:
-        """Charges as much as is left of a window's limit, up to most: for consumers that take work in batches.
-
-        The window is that of fixed_window with the same length. Refund what was not used with
-        fixed_window_refund and expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_at_most_result(await self._call(_fixed_window_at_most_args(self._start(_fixed_window_at_most), subject, limit=limit, window=window, most=most)))
-
-    async def fixed_window_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> FixedWindowPeekResult:
-        """Returns what fixed_window would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_peek_result(await self._call(_fixed_window_peek_args(self._start(_fixed_window_peek), subject, limit=limit, window=window, cost=cost)))
-
-    async def fixed_window_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-        expires: datetime | None = None,
-    ) -> FixedWindowRefundResult:
-        """Refunds cost to the active window, as if it had not been charged.
-
-        Refunds at most what was charged in this window; charges of an ended window are already forgotten.
-        When nothing is left, the window is forgotten. Every call refunds: a caller that retries refunds
-        twice. Windows of other lengths are refunded if they began no later than this one, because the
-        charge certainly counted there.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window. From 1 to 10^12.
-            window: Length of the window. From 1µs to 3650 days.
-            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
-            expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a count, or never expires
-        """
-        return _fixed_window_refund_result(await self._call(_fixed_window_refund_args(self._start(_fixed_window_refund), subject, limit=limit, window=window, cost=cost, expires=expires)))
-
-    async def fixed_window_reset(
-        self,
-        subject: Subject,
-    ) -> FixedWindowResetResult:
-        """Ends a subject's active window.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _fixed_window_reset_result(await self._call(_fixed_window_reset_args(self._start(_fixed_window_reset), subject)))
-
-    async def gcra(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-    ) -> GcraResult:
-        """Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
-
-        Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing,
-        and a cost of 0 takes nothing. The resolution of retry_after is a microsecond. Where period / limit
-        is whole milliseconds, the key's expiry holds the state and the resolution is a millisecond. If the
-        clock is set back, calls are refused that much longer. A bucket that would take more than twice its
-        writer's burst to fill was written by a wrong clock, and starts full. Calls with other limits may
-        share the bucket: each sees all tokens that were taken, and applies its own limit.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            cost: Tokens to take; 0 takes nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-            cost must be at most burst: it can never be allowed.
-            cost must be at most limit unless burst: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_result(await self._call(_gcra_args(self._start(_gcra), subject, limit=limit, period=period, burst=burst, cost=cost)))
-
-    async def gcra_at_most(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        most: int,
-    ) -> GcraAtMostResult:
-        """Takes as many tokens from a bucket as there are, up to most: for consumers that take work in
-        batches.
-
-        The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls
-        of gcra would. Refund the tokens that were not used with gcra_refund and expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            most: Most tokens to take; more than burst takes at most burst. From 1 to 10^12.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-
-        Raises, besides what every call does:
-            RLARG: burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_at_most_result(await self._call(_gcra_at_most_args(self._start(_gcra_at_most), subject, limit=limit, period=period, burst=burst, most=most)))
-
-    async def gcra_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-    ) -> GcraPeekResult:
-        """Returns what gcra would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            cost: Tokens that would be taken. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-            cost must be at most burst: it can never be allowed.
-            cost must be at most limit unless burst: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_peek_result(await self._call(_gcra_peek_args(self._start(_gcra_peek), subject, limit=limit, period=period, burst=burst, cost=cost)))
-
-    async def gcra_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        period: timedelta,
-        burst: int | None = None,
-        cost: int | None = None,
-        expires: datetime | None = None,
-    ) -> GcraRefundResult:
-        """Returns cost tokens to a bucket, up to its burst.
-
-        Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Tokens gained per period. From 1 to 10^12.
-            period: Time in which limit tokens are gained. From 1µs to 3650 days.
-            burst: Most tokens the bucket holds; limit when omitted. From 1 to 10^12. None omits it.
-            cost: Tokens to return. From 1 to 10^12. Defaults to 1.
-            expires: When the refund expires, from the call's result: from then on, nothing is returned. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-
-        Besides the bounds of each:
-            burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
-
-        Raises, besides what every call does:
-            RLARG: burst takes longer than 100 years to gain
-            RLSTATE: the key holds data that is not a bucket, or never expires
-        """
-        return _gcra_refund_result(await self._call(_gcra_refund_args(self._start(_gcra_refund), subject, limit=limit, period=period, burst=burst, cost=cost, expires=expires)))
-
-    async def gcra_reset(
-        self,
-        subject: Subject,
-    ) -> GcraResetResult:
-        """Refills a subject's bucket.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _gcra_reset_result(await self._call(_gcra_reset_args(self._start(_gcra_reset), subject)))
-
-    async def quota(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-    ) -> QuotaResult:
-        """Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
-
-        Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar
-        finds: the one in which its clock is, the one before and the next. The server's clock decides in
-        which of them the call is. So a caller with a wrong clock neither begins a period early nor extends
-        one, and if its clock is wrong by more than a period, the call is refused with RLARG. A refused call
-        writes nothing, and a cost of 0 charges nothing. If the server's clock is set back to before a
-        period, the period before begins again, with the use of the one that it was in.
-
-        Callers with other limits and periods may share the bucket: each period counts by itself, and every
-        charge counts in all that have not ended. So no caller passes its own limit in its own period. A
-        period that is new to the bucket begins with the greatest use of those: all of it if that one began
-        no earlier, otherwise its share by time. The bucket keeps eight periods. A ninth replaces the one
-        whose caller was admitted longest ago.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_result(await self._call(_quota_args(self._start(_quota), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
-
-    async def quota_at_most(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        most: int,
-    ) -> QuotaAtMostResult:
-        """Charges as much as is left of a quota, up to most: for consumers that take work in batches.
-
-        The period is that of quota with the same boundaries. Refund what was not used with quota_refund and
-        expires.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            most: Most to charge; more than limit charges at most limit. From 1 to 10^12.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-
-        Raises, besides what every call does:
-            RLARG: boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_at_most_result(await self._call(_quota_at_most_args(self._start(_quota_at_most), subject, limit=limit, previous=previous, start=start, next=next, after=after, most=most)))
-
-    async def quota_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-    ) -> QuotaPeekResult:
-        """Returns what quota would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_peek_result(await self._call(_quota_peek_args(self._start(_quota_peek), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost)))
-
-    async def quota_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        previous: datetime,
-        start: datetime,
-        next: datetime,
-        after: datetime,
-        cost: int | None = None,
-        expires: datetime | None = None,
-    ) -> QuotaRefundResult:
-        """Refunds cost to the period that the server's clock is in, as if it had not been charged.
-
-        Refunds at most what was charged in this period; charges of an ended period are already forgotten.
-        Every call refunds: a caller that retries refunds twice. Other periods that share the bucket keep
-        the charge until they end.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a period. From 1 to 10^12.
-            previous: When the period before starts. From 1970-01-01T00:00:00Z to the year 2255.
-            start: When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255.
-            next: When the next period starts. From 1970-01-01T00:00:00Z to the year 2255.
-            after: When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255.
-            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
-            expires: When the refund expires, from the call's result: from then on, nothing is refunded. From
-                1970-01-01T00:00:00Z to the year 2255. None omits it.
-
-        Besides the bounds of each:
-            previous must be below start.
-            start must be below next.
-            next must be below after.
-            after must be at most previous + 3650d.
-            previous must be at most now: the caller's clock is more than a period ahead of the server's.
-            after must be above now: the caller's clock is more than a period behind the server's.
-
-        Raises, besides what every call does:
-            RLARG: boundaries do not ascend, or the server's time is outside of them
-            RLSTATE: the key holds data that is not the use of periods
-        """
-        return _quota_refund_result(await self._call(_quota_refund_args(self._start(_quota_refund), subject, limit=limit, previous=previous, start=start, next=next, after=after, cost=cost, expires=expires)))
-
-    async def quota_reset(
-        self,
-        subject: Subject,
-    ) -> QuotaResetResult:
-        """Forgets what a subject used in its period.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _quota_reset_result(await self._call(_quota_reset_args(self._start(_quota_reset), subject)))
-
-    async def sliding_counter(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> SlidingCounterResult:
-        """Charges cost while the use of the last window's length, estimated from two counters, stays within
-        limit.
-
-        Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over
-        it, so its error is how unevenly the calls came. If all of them came at the end of that window, up
-        to twice the limit passes in some span of the window's length. For steady traffic the estimate is
-        off by at most one. A refused call writes nothing, and a cost of 0 charges nothing. Windows are
-        rounded up to a millisecond, the resolution of retry_after, because the key's expiry is the clock.
-
-        If the clock is set back, time stands still for the key. If the key would then last for more than
-        three windows, rounded up to a power of two milliseconds, it starts empty. Calls with other limits
-        may share the bucket, and each applies its own limit. The use of a longer window counts in full
-        while that window lasts; the use of a shorter one counts as that of the previous window.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
-            window: Length of the window. From 1µs to 90 days.
-            cost: Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a pair of counts, or never expires
-        """
-        return _sliding_counter_result(await self._call(_sliding_counter_args(self._start(_sliding_counter), subject, limit=limit, window=window, cost=cost)))
-
-    async def sliding_counter_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> SlidingCounterPeekResult:
-        """Returns what sliding_counter would return, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
-            window: Length of the window. From 1µs to 90 days.
-            cost: Amount that would be charged. From 0 to 10^12. Defaults to 1.
-
-        Besides the bounds of each:
-            cost must be at most limit: it can never be allowed.
-
-        Raises, besides what every call does:
-            RLARG: cost exceeds limit
-            RLSTATE: the key holds data that is not a pair of counts, or never expires
-        """
-        return _sliding_counter_peek_result(await self._call(_sliding_counter_peek_args(self._start(_sliding_counter_peek), subject, limit=limit, window=window, cost=cost)))
-
-    async def sliding_counter_refund(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        cost: int | None = None,
-    ) -> SlidingCounterRefundResult:
-        """Refunds cost, as if it had not been charged: first what was charged in this window, then in the
-        previous one.
-
-        Refunds at most what was charged in the two. Every call refunds: a caller that retries refunds
-        twice.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most that may be charged in a window's length, by the estimate. From 1 to 10^12.
-            window: Length of the window. From 1µs to 90 days.
-            cost: Amount to refund. From 1 to 10^12. Defaults to 1.
-
-        Raises, besides what every call does:
-            RLSTATE: the key holds data that is not a pair of counts, or never expires
-        """
-        return _sliding_counter_refund_result(await self._call(_sliding_counter_refund_args(self._start(_sliding_counter_refund), subject, limit=limit, window=window, cost=cost)))
-
-    async def sliding_counter_reset(
-        self,
-        subject: Subject,
-    ) -> SlidingCounterResetResult:
-        """Forgets what a subject used.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _sliding_counter_reset_result(await self._call(_sliding_counter_reset_args(self._start(_sliding_counter_reset), subject)))
-
-    async def sliding_log(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-        receipt: Text | None = None,
-        dedup: timedelta | None = None,
-        refresh: bool = False,
-    ) -> SlidingLogResult:
-        """Admits a request while fewer than limit were admitted in the window that ends now.
-
-        Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A
-        refused call writes nothing.
-
-        A receipt is the request's own ID. A receipt that was seen less than dedup ago is allowed and not
-        counted again, even when the window is full. So a double click or a network retry costs one.
-
-        Callers with other limits, windows and dedups may share the bucket. Each applies its own limit to
-        the admissions of all callers since its own first admission. Of earlier admissions it counts those
-        that the other callers still need. The bucket keeps the longest window, the highest limit and the
-        longest dedup of its callers until it has been idle that long.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 10^6.
-            window: Length of the window. From 1µs to 3650 days.
-            receipt: The request's own ID; without one, every call counts. 1 to 256 bytes. None omits it.
-            dedup: How long a receipt is known; the window when omitted. From 1µs to 3650 days. None omits it.
-            refresh: Whether a duplicate renews its receipt: then one receipt could pass forever.
-
-        Raises, besides what every call does:
-            RLSTATE: the log holds an entry that is not a time
-        """
-        return _sliding_log_result(await self._call(_sliding_log_args(self._start(_sliding_log), subject, limit=limit, window=window, receipt=receipt, dedup=dedup, refresh=refresh)))
-
-    async def sliding_log_peek(
-        self,
-        subject: Subject,
-        *,
-        limit: int,
-        window: timedelta,
-    ) -> SlidingLogPeekResult:
-        """Returns what sliding_log would return for a request without a receipt, and writes nothing.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            limit: Most admissions in a window. From 1 to 10^6.
-            window: Length of the window. From 1µs to 3650 days.
-
-        Raises, besides what every call does:
-            RLSTATE: the log holds an entry that is not a time
-        """
-        return _sliding_log_peek_result(await self._call(_sliding_log_peek_args(self._start(_sliding_log_peek), subject, limit=limit, window=window)))
-
-    async def sliding_log_refund(
-        self,
-        subject: Subject,
-        *,
-        receipt: Text,
-    ) -> SlidingLogRefundResult:
-        """Removes the admission of a receipt from the log, as if the request had not come.
-
-        The log stays exact: exactly that admission's entry is removed, and the same receipt later counts
-        again. A refreshed receipt is not refunded, because the time of its admission is no longer known.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-            receipt: The request's own ID. 1 to 256 bytes.
-        """
-        return _sliding_log_refund_result(await self._call(_sliding_log_refund_args(self._start(_sliding_log_refund), subject, receipt=receipt)))
-
-    async def sliding_log_reset(
-        self,
-        subject: Subject,
-    ) -> SlidingLogResetResult:
-        """Forgets every admission and receipt of a subject.
-
-        Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
-        """
-        return _sliding_log_reset_result(await self._call(_sliding_log_reset_args(self._start(_sliding_log_reset), subject)))
+    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:
+        super().__init__(client, LIBRARY, namespace, auto_load)

@@ -8,12 +8,12 @@
  *
  * Attempts are actions that may be abuse when there are many: failed logins, wrong codes, password resets.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
-import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "abuse", version: "1.0.0", server: "abuse_v1" };
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
+import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
+
+export const library: Library = { name: "abuse", version: "1.0.0", server: "abuse_v1", identity: "abuse_v1@1.0.0" };
 
 const AttemptReasonValues = ["none", "blocked", "tier"] as const;
 
@@ -24,17 +24,25 @@ export type AttemptReason = typeof AttemptReasonValues[number];
 export interface AttemptTiers {
   /** Attempt that is refused and starts the block. From 1 to 10000. */
   threshold: Count;
-  /** Time in which attempts are counted. From 1µs to 3650 days. */
+  /** Time in which attempts are counted. From 1ms to 3650 days. */
   window: Duration;
   /** How long the block lasts, rounded up to a millisecond. From 1ms to 3650 days. */
   block: Duration;
 }
+
+const AttemptTiersRow: Row = {
+  fields: ["threshold", "window", "block"],
+};
 
 /** One row of attempt.escalation. */
 export interface AttemptEscalation {
   /** How long that block lasts, rounded up to a millisecond. From 1ms to 3650 days. */
   block: Duration;
 }
+
+const AttemptEscalationRow: Row = {
+  fields: ["block"],
+};
 
 /** One row of attempt.tiers. */
 export interface AttemptTiersResult {
@@ -72,53 +80,22 @@ export interface AttemptResult {
   tiers: AttemptTiersResult[];
 }
 
-const attemptFn: Fn = {
-  library: "abuse",
+const attemptFn: Fn<AttemptResult> = {
   name: "attempt",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 3 }, { values: 9 }, {}, { values: 65 }, { rows: [{ values: 1000001 }, {}] }],
-};
-
-function attemptArgs(a: Args, p: AttemptParams): Args {
-  a.only(p, "subject", "tiers", "escalation", "strikeMemory");
-  a.key("subject", p.subject, "block");
-  a.key("attempts", p.subject, "attempts");
-  a.key("pages", p.subject, "attempt_pages");
-  a.rows("tiers", (p.tiers).length, 1, 8);
-  (p.tiers).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "threshold", "window", "block");
-    a.integer("threshold", row.threshold, 1, 10000);
-    a.duration("window", row.window, 1, 315360000000000);
-    a.duration("block", row.block, 1000, 315360000000000);
-  });
-  a.group = "";
-  a.rows("escalation", (p.escalation ?? []).length, 0, 8);
-  (p.escalation ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "block");
-    a.duration("block", row.block, 1000, 315360000000000);
-  });
-  a.group = "";
-  a.duration("strike_memory", p.strikeMemory, 1000, 315360000000000, true);
-  return a;
-}
-
-function attemptResult(r: Reply): AttemptResult {
-  return {
-    allowed: r.flag(),
-    reason: r.word(AttemptReasonValues),
-    tier: r.count(),
-    retryAfter: r.duration(),
-    strikes: r.count(),
-    tiers: r.rows(() => ({
-      count: r.count(),
-      remaining: r.count(),
+  subjects: ["subject"],
+  args: [["tiers", AttemptTiersRow], ["escalation?", AttemptEscalationRow], "strikeMemory?"],
+  result: read.record<AttemptResult>({
+    allowed: read.bool,
+    reason: read.oneOf(AttemptReasonValues),
+    tier: read.number,
+    retryAfter: read.number,
+    strikes: read.number,
+    tiers: read.list(read.record<AttemptTiersResult>({
+      count: read.number,
+      remaining: read.number,
     })),
-  };
-}
+  }),
+};
 
 /** The arguments of block. */
 export interface BlockParams {
@@ -138,29 +115,15 @@ export interface BlockResult {
   retryAfter: Duration;
 }
 
-const blockFn: Fn = {
-  library: "abuse",
+const blockFn: Fn<BlockResult> = {
   name: "block",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, {}],
+  subjects: ["subject"],
+  args: ["duration", "reason?"],
+  result: read.record<BlockResult>({
+    applied: read.bool,
+    retryAfter: read.number,
+  }),
 };
-
-function blockArgs(a: Args, p: BlockParams): Args {
-  a.only(p, "subject", "duration", "reason");
-  a.key("subject", p.subject, "block");
-  a.duration("duration", p.duration, 1000, 315360000000000);
-  a.text("reason", p.reason, 1, 256, true);
-  return a;
-}
-
-function blockResult(r: Reply): BlockResult {
-  return {
-    applied: r.flag(),
-    retryAfter: r.duration(),
-  };
-}
 
 /** The arguments of forgive. */
 export interface ForgiveParams {
@@ -174,35 +137,26 @@ export interface ForgiveResult {
   existed: boolean;
 }
 
-const forgiveFn: Fn = {
-  library: "abuse",
+const forgiveFn: Fn<ForgiveResult> = {
   name: "forgive",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }],
+  subjects: ["subject"],
+  args: [],
+  result: read.record<ForgiveResult>({
+    existed: read.bool,
+  }),
 };
-
-function forgiveArgs(a: Args, p: ForgiveParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "attempts");
-  a.key("pages", p.subject, "attempt_pages");
-  return a;
-}
-
-function forgiveResult(r: Reply): ForgiveResult {
-  return {
-    existed: r.flag(),
-  };
-}
 
 /** One row of status.tiers. */
 export interface StatusTiers {
   /** Attempt that starts the tier's block. From 1 to 10000. */
   threshold: Count;
-  /** Time in which attempts are counted. From 1µs to 3650 days. */
+  /** Time in which attempts are counted. From 1ms to 3650 days. */
   window: Duration;
 }
+
+const StatusTiersRow: Row = {
+  fields: ["threshold", "window"],
+};
 
 /** One row of status.tiers. */
 export interface StatusTiersResult {
@@ -236,50 +190,28 @@ export interface StatusResult {
   tiers: StatusTiersResult[];
 }
 
-const statusFn: Fn = {
-  library: "abuse",
+const statusFn: Fn<StatusResult> = {
   name: "status",
-  readOnly: true,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 9 }, { text: true }, {}, { values: 65 }, { rows: [{ values: 1000001 }] }],
-};
-
-function statusArgs(a: Args, p: StatusParams): Args {
-  a.only(p, "subject", "tiers", "strikeMemory");
-  a.key("subject", p.subject, "block");
-  a.key("attempts", p.subject, "attempts");
-  a.key("pages", p.subject, "attempt_pages");
-  a.rows("tiers", (p.tiers ?? []).length, 0, 8);
-  (p.tiers ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "threshold", "window");
-    a.integer("threshold", row.threshold, 1, 10000);
-    a.duration("window", row.window, 1, 315360000000000);
-  });
-  a.group = "";
-  a.duration("strike_memory", p.strikeMemory, 1000, 315360000000000, true);
-  return a;
-}
-
-function statusResult(r: Reply): StatusResult {
-  return {
-    blocked: r.flag(),
-    tier: r.count(),
-    reason: r.text(),
-    retryAfter: r.duration(),
-    strikes: r.count(),
-    tiers: r.rows(() => ({
-      count: r.count(),
+  subjects: ["subject"],
+  args: [["tiers?", StatusTiersRow], "strikeMemory?"],
+  result: read.record<StatusResult>({
+    blocked: read.bool,
+    tier: read.number,
+    reason: read.text,
+    retryAfter: read.number,
+    strikes: read.number,
+    tiers: read.list(read.record<StatusTiersResult>({
+      count: read.number,
     })),
-  };
-}
+  }),
+  readOnly: true,
+};
 
 /** The arguments of unblock. */
 export interface UnblockParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Whether to forget attempts and strikes as well. */
+  /** Whether to forget attempts and strikes as well. Defaults to false. */
   pardon?: boolean;
 }
 
@@ -289,31 +221,16 @@ export interface UnblockResult {
   existed: boolean;
 }
 
-const unblockFn: Fn = {
-  library: "abuse",
+const unblockFn: Fn<UnblockResult> = {
   name: "unblock",
-  readOnly: false,
-  codes: [],
-  omissible: 1,
-  results: [{ values: 2 }],
+  subjects: ["subject"],
+  args: ["pardon?"],
+  result: read.record<UnblockResult>({
+    existed: read.bool,
+  }),
 };
 
-function unblockArgs(a: Args, p: UnblockParams): Args {
-  a.only(p, "subject", "pardon");
-  a.key("subject", p.subject, "block");
-  a.key("attempts", p.subject, "attempts");
-  a.key("pages", p.subject, "attempt_pages");
-  a.flag("pardon", p.pardon, true);
-  return a;
-}
-
-function unblockResult(r: Reply): UnblockResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-/** Calls abuse_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls abuse_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
@@ -322,54 +239,50 @@ export class Client extends BaseClient {
   /**
    * Records an attempt, and blocks the subject if it is the threshold-th in a tier's window.
    *
-   * A block is checked first, so it lasts until it expires even when the windows are empty; attempts during
-   * a block are not recorded. The attempt that starts a block is refused. When several tiers would start a
-   * block at once, the longest starts, and it is one strike. A tier that has started a block counts from
-   * zero after it. So an attempt at retry_after passes, unless it is the threshold-th of another tier or the
+   * A block is checked first, so it lasts until it expires even when the windows are empty; attempts during a
+   * block are not recorded. The attempt that starts a block is refused. When several tiers would start a
+   * block at once, the longest starts, and it is one strike. A tier that has started a block counts from zero
+   * after it. So an attempt at retry_after passes, unless it is the threshold-th of another tier or the
    * threshold is 1.
    *
    * With an escalation, the k-th block within the strike memory lasts the k-th duration instead of the
-   * tier's, and the last duration repeats. A block is its key's expiry, so the resolution of retry_after is
-   * a millisecond. A subject takes 16 bytes per attempt, about 25 if it has more than 12. It keeps at most
-   * as many attempts as the highest threshold. A strike takes 16 bytes.
+   * tier's, and the last duration repeats. A block is its key's expiry, so the resolution of retry_after is a
+   * millisecond.
    *
-   * Callers may give different tiers and strike memories for one bucket, as two generations of a service do.
-   * Each tier, identified by its threshold and window, counts the attempts of all callers. The bucket keeps
-   * the highest threshold, the longest window and the longest strike memory that any caller gave, for as
-   * long as it keeps attempts.
+   * All callers of a bucket count the same attempts, each for its own tiers.
    *
-   * RLSTATE: a key holds data that this library did not write, or a block that never ends
+   * RLSTATE: a key holds data that this library did not write, or a block that never ends.
    */
   async attempt(p: AttemptParams): Promise<AttemptResult> {
-    return attemptResult(await this._call(attemptFn, attemptArgs(this._start(attemptFn), p)));
+    return this._call(attemptFn, p, () => [
+      this._key(p.subject, "block"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+    ]);
   }
 
   /**
    * Blocks a subject manually. It is not a strike and never shortens a block; call unblock first to shorten
    * one.
    *
-   * RLSTATE: a key holds data that this library did not write, or a block that never ends
+   * RLSTATE: a key holds data that this library did not write, or a block that never ends.
    */
   async block(p: BlockParams): Promise<BlockResult> {
-    return blockResult(await this._call(blockFn, blockArgs(this._start(blockFn), p)));
+    return this._call(blockFn, p, () => [this._key(p.subject, "block")]);
   }
 
-  /**
-   * Forgets a subject's attempts, as after a successful login. A block and the strikes remain.
-   *
-   * RLSTATE: a key holds data that this library did not write, or a block that never ends
-   */
+  /** Forgets a subject's attempts, as after a successful login. A block and the strikes remain. */
   async forgive(p: ForgiveParams): Promise<ForgiveResult> {
-    return forgiveResult(await this._call(forgiveFn, forgiveArgs(this._start(forgiveFn), p)));
+    return this._call(forgiveFn, p, () => [this._key(p.subject, "attempts")]);
   }
 
   /**
    * Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.
    *
-   * RLSTATE: a key holds data that this library did not write, or a block that never ends
+   * RLSTATE: a key holds data that this library did not write, or a block that never ends.
    */
   async status(p: StatusParams): Promise<StatusResult> {
-    return statusResult(await this._call(statusFn, statusArgs(this._start(statusFn), p)));
+    return this._call(statusFn, p, () => [
+      this._key(p.subject, "block"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+    ]);
   }
 
   /**
@@ -379,6 +292,8 @@ export class Client extends BaseClient {
    * next block is longer.
    */
   async unblock(p: UnblockParams): Promise<UnblockResult> {
-    return unblockResult(await this._call(unblockFn, unblockArgs(this._start(unblockFn), p)));
+    return this._call(unblockFn, p, () => [
+      this._key(p.subject, "block"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+    ]);
   }
 }

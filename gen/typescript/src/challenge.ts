@@ -7,12 +7,12 @@
  *
  * Callers create the tokens, with at least 128 bits from the system's random source: fcall.NewToken in Go.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
-import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "challenge", version: "1.0.0", server: "challenge_v1" };
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
+import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
+
+export const library: Library = { name: "challenge", version: "1.0.0", server: "challenge_v1", identity: "challenge_v1@1.0.0" };
 
 const ConsumeOutcomeValues = ["consumed", "replayed", "expired_or_unknown", "mismatch"] as const;
 
@@ -35,28 +35,14 @@ export interface ConsumeResult {
   outcome: ConsumeOutcome;
 }
 
-const consumeFn: Fn = {
-  library: "challenge",
+const consumeFn: Fn<ConsumeResult> = {
   name: "consume",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 4 }],
+  subjects: ["subject"],
+  args: ["token", "payload?"],
+  result: read.record<ConsumeResult>({
+    outcome: read.oneOf(ConsumeOutcomeValues),
+  }),
 };
-
-function consumeArgs(a: Args, p: ConsumeParams): Args {
-  a.only(p, "subject", "token", "payload");
-  a.key("subject", p.subject, "challenges");
-  a.text("token", p.token, 1, 128);
-  a.text("payload", p.payload, 1, 1024, true);
-  return a;
-}
-
-function consumeResult(r: Reply): ConsumeResult {
-  return {
-    outcome: r.word(ConsumeOutcomeValues),
-  };
-}
 
 /** The arguments of issue. */
 export interface IssueParams {
@@ -64,12 +50,12 @@ export interface IssueParams {
   subject: Subject;
   /** New challenge, from a random source: fcall.NewToken. 1 to 128 bytes. */
   token: Text;
-  /** How long it can be consumed. From 1µs to 3650 days. */
+  /** How long it can be consumed. From 1ms to 3650 days. */
   ttl: Duration;
   /** What it is for; consume must receive the same. 1 to 1024 bytes. Undefined omits it. */
   payload?: Text;
   /**
-   * For how long after its issue an unused challenge is returned instead; never when omitted. From 1µs to
+   * For how long after its issue an unused challenge is returned instead; never when omitted. From 1ms to
    * 3650 days. Undefined omits it.
    */
   reuseWithin?: Duration;
@@ -89,34 +75,17 @@ export interface IssueResult {
   outstanding: number;
 }
 
-const issueFn: Fn = {
-  library: "challenge",
+const issueFn: Fn<IssueResult> = {
   name: "issue",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ text: true }, { values: 2 }, {}, { values: 1001 }],
+  subjects: ["subject"],
+  args: ["token", "ttl", "payload?", "reuseWithin?", "maxOutstanding?"],
+  result: read.record<IssueResult>({
+    token: read.text,
+    reused: read.bool,
+    expiresAfter: read.number,
+    outstanding: read.number,
+  }),
 };
-
-function issueArgs(a: Args, p: IssueParams): Args {
-  a.only(p, "subject", "token", "ttl", "payload", "reuseWithin", "maxOutstanding");
-  a.key("subject", p.subject, "challenges");
-  a.text("token", p.token, 1, 128);
-  a.duration("ttl", p.ttl, 1, 315360000000000);
-  a.text("payload", p.payload, 1, 1024, true);
-  a.duration("reuse_within", p.reuseWithin, 1, 315360000000000, true);
-  a.integer("max_outstanding", p.maxOutstanding, 1, 64, true);
-  return a;
-}
-
-function issueResult(r: Reply): IssueResult {
-  return {
-    token: r.text(),
-    reused: r.flag(),
-    expiresAfter: r.duration(),
-    outstanding: r.count(),
-  };
-}
 
 const PeekStateValues = ["unused", "consumed", "expired_or_unknown"] as const;
 
@@ -141,31 +110,19 @@ export interface PeekResult {
   expiresAfter: Duration;
 }
 
-const peekFn: Fn = {
-  library: "challenge",
+const peekFn: Fn<PeekResult> = {
   name: "peek",
+  subjects: ["subject"],
+  args: ["token"],
+  result: read.record<PeekResult>({
+    state: read.oneOf(PeekStateValues),
+    payload: read.text,
+    expiresAfter: read.number,
+  }),
   readOnly: true,
-  codes: ["RLSTATE"],
-  omissible: 0,
-  results: [{ values: 3 }, { text: true }, {}],
 };
 
-function peekArgs(a: Args, p: PeekParams): Args {
-  a.only(p, "subject", "token");
-  a.key("subject", p.subject, "challenges");
-  a.text("token", p.token, 1, 128);
-  return a;
-}
-
-function peekResult(r: Reply): PeekResult {
-  return {
-    state: r.word(PeekStateValues),
-    payload: r.text(),
-    expiresAfter: r.duration(),
-  };
-}
-
-/** Calls challenge_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls challenge_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
@@ -177,10 +134,10 @@ export class Client extends BaseClient {
    * A consumed challenge is reported as replayed until its ttl would have ended. A mismatch leaves the
    * challenge unchanged.
    *
-   * RLSTATE: the key holds data that is not a challenge
+   * RLSTATE: the key holds data that is not a challenge.
    */
   async consume(p: ConsumeParams): Promise<ConsumeResult> {
-    return consumeResult(await this._call(consumeFn, consumeArgs(this._start(consumeFn), p)));
+    return this._call(consumeFn, p, () => [this._key(p.subject, "challenges")]);
   }
 
   /**
@@ -188,27 +145,26 @@ export class Client extends BaseClient {
    *
    * An unused challenge that was issued for the same payload less than reuse_within ago is returned instead.
    * So a double click or a retry creates one challenge. If max_outstanding are unused, the latest for the
-   * same payload is returned, however old. If none is for that payload, the oldest one is deleted among
-   * those issued with the same max_outstanding or a lower one. The same token again, unused and for the same
+   * same payload is returned, however old. If none is for that payload, the oldest one is deleted among those
+   * issued with the same max_outstanding or a lower one. The same token again, unused and for the same
    * payload, is a retry of this call.
    *
    * A subject has at most 128 challenges, 64 of them unused. Beyond that, the oldest consumed ones are
    * deleted early: consuming one then returns expired_or_unknown instead of replayed.
    *
-   * RLARG: token is known for another payload, or was consumed
-   *
-   * RLSTATE: the key holds data that is not a challenge
+   * RLARG: token is known for another payload, or was consumed.
+   * RLSTATE: the key holds data that is not a challenge.
    */
   async issue(p: IssueParams): Promise<IssueResult> {
-    return issueResult(await this._call(issueFn, issueArgs(this._start(issueFn), p)));
+    return this._call(issueFn, p, () => [this._key(p.subject, "challenges")]);
   }
 
   /**
    * Returns what a challenge is for and whether it can be consumed; writes nothing.
    *
-   * RLSTATE: the key holds data that is not a challenge
+   * RLSTATE: the key holds data that is not a challenge.
    */
   async peek(p: PeekParams): Promise<PeekResult> {
-    return peekResult(await this._call(peekFn, peekArgs(this._start(peekFn), p)));
+    return this._call(peekFn, p, () => [this._key(p.subject, "challenges")]);
   }
 }

@@ -9,20 +9,14 @@
  * A holder keeps its place until it releases it or its lease ends, so a crashed holder blocks no longer
  * than its lease.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
+
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
 import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "concurrency", version: "1.0.0", server: "concurrency_v1" };
+export const library: Library = { name: "concurrency", version: "1.0.0", server: "concurrency_v1", identity: "concurrency_v1@1.0.0" };
 
-/**
- * The arguments of acquire.
- *
- * Besides the bounds of each:
- *
- * - weight must be at most limit: it can never be allowed.
- */
+/** The arguments of acquire. */
 export interface AcquireParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
@@ -43,8 +37,8 @@ export interface AcquireResult {
   /** Whether it had the place before this call. */
   held: boolean;
   /**
-   * The fencing token: greater than that of each earlier acquisition of the subject, 1767323045678901; 0
-   * when refused.
+   * The fencing token: greater than that of each earlier acquisition of the subject, 1767323045678901; 0 when
+   * refused.
    */
   fence: number;
   /** Places in use after the call: 3, also above the limit if it was lowered. */
@@ -55,77 +49,19 @@ export interface AcquireResult {
   retryAfter: Duration;
 }
 
-const acquireFn: Fn = {
-  library: "concurrency",
+const acquireFn: Fn<AcquireResult> = {
   name: "acquire",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 2 }, { values: 1048576 }, {}, {}, {}],
+  subjects: ["subject"],
+  args: ["holder", "limit", "lease", "weight?"],
+  result: read.record<AcquireResult>({
+    allowed: read.bool,
+    held: read.bool,
+    fence: read.number,
+    inUse: read.number,
+    remaining: read.number,
+    retryAfter: read.number,
+  }),
 };
-
-function acquireArgs(a: Args, p: AcquireParams): Args {
-  a.only(p, "subject", "holder", "limit", "lease", "weight");
-  a.key("subject", p.subject, "holders");
-  a.text("holder", p.holder, 1, 256);
-  a.integer("limit", p.limit, 1, 1000000);
-  a.duration("lease", p.lease, 1000, 86400000000);
-  a.integer("weight", p.weight, 1, 1000, true);
-  if (a.problems.length === 0) {
-    if ((p.weight ?? 1) > p.limit) a.must("weight must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function acquireResult(r: Reply): AcquireResult {
-  return {
-    allowed: r.flag(),
-    held: r.flag(),
-    fence: r.count(),
-    inUse: r.count(),
-    remaining: r.count(),
-    retryAfter: r.duration(),
-  };
-}
-
-/** The arguments of evict. */
-export interface EvictParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** The holder's name, as peek lists it. 1 to 256 bytes. */
-  holder: Text;
-}
-
-/** The result of evict. */
-export interface EvictResult {
-  /** Whether it had a place. */
-  evicted: boolean;
-  /** The fence of the acquisition that ended; 0 without one. */
-  fence: number;
-}
-
-const evictFn: Fn = {
-  library: "concurrency",
-  name: "evict",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }, { values: 1048576 }],
-};
-
-function evictArgs(a: Args, p: EvictParams): Args {
-  a.only(p, "subject", "holder");
-  a.key("subject", p.subject, "holders");
-  a.text("holder", p.holder, 1, 256);
-  return a;
-}
-
-function evictResult(r: Reply): EvictResult {
-  return {
-    evicted: r.flag(),
-    fence: r.count(),
-  };
-}
 
 /** One row of peek.holders. */
 export interface PeekHoldersResult {
@@ -155,33 +91,22 @@ export interface PeekResult {
   holders: PeekHoldersResult[];
 }
 
-const peekFn: Fn = {
-  library: "concurrency",
+const peekFn: Fn<PeekResult> = {
   name: "peek",
-  readOnly: true,
-  codes: ["RLSTATE"],
-  omissible: 0,
-  results: [{ values: 1048576 }, {}, { rows: [{ text: true }, { values: 1048576 }, { values: 1001 }, {}] }],
-};
-
-function peekArgs(a: Args, p: PeekParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "holders");
-  return a;
-}
-
-function peekResult(r: Reply): PeekResult {
-  return {
-    inUse: r.count(),
-    fence: r.count(),
-    holders: r.rows(() => ({
-      holder: r.text(),
-      fence: r.count(),
-      weight: r.count(),
-      expiresAfter: r.duration(),
+  subjects: ["subject"],
+  args: [],
+  result: read.record<PeekResult>({
+    inUse: read.number,
+    fence: read.number,
+    holders: read.list(read.record<PeekHoldersResult>({
+      holder: read.text,
+      fence: read.number,
+      weight: read.number,
+      expiresAfter: read.number,
     })),
-  };
-}
+  }),
+  readOnly: true,
+};
 
 const ReleaseOutcomeValues = ["released", "not_held", "superseded"] as const;
 
@@ -201,34 +126,20 @@ export interface ReleaseParams {
 /** The result of release. */
 export interface ReleaseResult {
   /**
-   * Not_held: released before, evicted, or the lease has ended. superseded: the holder has a later
-   * acquisition, which keeps its place.
+   * Not_held: released before, or the lease has ended. superseded: the holder has a later acquisition, which
+   * keeps its place.
    */
   outcome: ReleaseOutcome;
 }
 
-const releaseFn: Fn = {
-  library: "concurrency",
+const releaseFn: Fn<ReleaseResult> = {
   name: "release",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 3 }],
+  subjects: ["subject"],
+  args: ["holder", "fence?"],
+  result: read.record<ReleaseResult>({
+    outcome: read.oneOf(ReleaseOutcomeValues),
+  }),
 };
-
-function releaseArgs(a: Args, p: ReleaseParams): Args {
-  a.only(p, "subject", "holder", "fence");
-  a.key("subject", p.subject, "holders");
-  a.text("holder", p.holder, 1, 256);
-  a.integer("fence", p.fence, 0, 9007199254740992, true);
-  return a;
-}
-
-function releaseResult(r: Reply): ReleaseResult {
-  return {
-    outcome: r.word(ReleaseOutcomeValues),
-  };
-}
 
 const RenewOutcomeValues = ["renewed", "not_held", "superseded"] as const;
 
@@ -249,38 +160,23 @@ export interface RenewParams {
 
 /** The result of renew. */
 export interface RenewResult {
-  /** Not_held: released, evicted, or the lease has ended. superseded: the holder has a later acquisition. */
+  /** Not_held: released, or the lease has ended. superseded: the holder has a later acquisition. */
   outcome: RenewOutcome;
   /** What the lease has left now: 30s; 0 when not renewed. */
   expiresAfter: Duration;
 }
 
-const renewFn: Fn = {
-  library: "concurrency",
+const renewFn: Fn<RenewResult> = {
   name: "renew",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 3 }, {}],
+  subjects: ["subject"],
+  args: ["holder", "lease", "fence?"],
+  result: read.record<RenewResult>({
+    outcome: read.oneOf(RenewOutcomeValues),
+    expiresAfter: read.number,
+  }),
 };
 
-function renewArgs(a: Args, p: RenewParams): Args {
-  a.only(p, "subject", "holder", "lease", "fence");
-  a.key("subject", p.subject, "holders");
-  a.text("holder", p.holder, 1, 256);
-  a.duration("lease", p.lease, 1000, 86400000000);
-  a.integer("fence", p.fence, 0, 9007199254740992, true);
-  return a;
-}
-
-function renewResult(r: Reply): RenewResult {
-  return {
-    outcome: r.word(RenewOutcomeValues),
-    expiresAfter: r.duration(),
-  };
-}
-
-/** Calls concurrency_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls concurrency_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
@@ -294,49 +190,43 @@ export class Client extends BaseClient {
    * enough places are free. If the server's clock is set back, leases last that much longer: no place is
    * given twice. A refused call writes nothing.
    *
-   * RLARG: weight exceeds limit
+   * Besides the bounds of each, by their names on the server:
+   * - weight <= limit: it can never be allowed.
    *
-   * RLSTATE: the key holds what is not a set of holders
+   * RLARG: weight exceeds limit.
+   * RLSTATE: a key holds another type.
    */
   async acquire(p: AcquireParams): Promise<AcquireResult> {
-    return acquireResult(await this._call(acquireFn, acquireArgs(this._start(acquireFn), p)));
-  }
-
-  /**
-   * Ends a holder's lease for an operator: its place is free at once, and its next renewal reports not_held.
-   *
-   * The holder's program learns of it only then: a resource that must not be used by both checks the fence.
-   *
-   * RLSTATE: the key holds what is not a set of holders
-   */
-  async evict(p: EvictParams): Promise<EvictResult> {
-    return evictResult(await this._call(evictFn, evictArgs(this._start(evictFn), p)));
+    return this._call(acquireFn, p, () => [this._key(p.subject, "holders"), this._key(p.subject, "fences")]);
   }
 
   /**
    * Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.
    *
-   * RLSTATE: the key holds what is not a set of holders
+   * RLSTATE: a key holds another type.
    */
   async peek(p: PeekParams): Promise<PeekResult> {
-    return peekResult(await this._call(peekFn, peekArgs(this._start(peekFn), p)));
+    return this._call(peekFn, p, () => [this._key(p.subject, "holders"), this._key(p.subject, "fences")]);
   }
 
   /**
-   * Releases a holder's place.
+   * Releases a holder's place, which is free at once.
    *
-   * RLSTATE: the key holds what is not a set of holders
+   * With fence 0 an operator ends anybody's lease: its program learns of it at its next renewal, so a
+   * resource that must not be used by both checks the fence.
+   *
+   * RLSTATE: a key holds another type.
    */
   async release(p: ReleaseParams): Promise<ReleaseResult> {
-    return releaseResult(await this._call(releaseFn, releaseArgs(this._start(releaseFn), p)));
+    return this._call(releaseFn, p, () => [this._key(p.subject, "holders"), this._key(p.subject, "fences")]);
   }
 
   /**
    * Extends a holder's lease, if it has not ended; a shorter lease than it has left changes nothing.
    *
-   * RLSTATE: the key holds what is not a set of holders
+   * RLSTATE: a key holds another type.
    */
   async renew(p: RenewParams): Promise<RenewResult> {
-    return renewResult(await this._call(renewFn, renewArgs(this._start(renewFn), p)));
+    return this._call(renewFn, p, () => [this._key(p.subject, "holders"), this._key(p.subject, "fences")]);
   }
 }

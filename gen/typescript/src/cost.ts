@@ -9,34 +9,27 @@
  * The bucket identifies whose money it is, permanently. Do not use a session token, or each session gets a
  * new budget. A charge counts from its reservation, in each window for that window's length.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
-import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "cost", version: "1.0.0", server: "cost_v1" };
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
+import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
+
+export const library: Library = { name: "cost", version: "1.0.0", server: "cost_v1", identity: "cost_v1@1.0.0" };
 
 /**
- * One row of lib/account_budget.lua.
+ * One row of lib/budget.lua.
  *
- * Besides the bounds of each:
- *
- * - previous and after must be given if start.
- *
- * - start must be given if previous.
- *
- * - start must be given if after.
- *
- * - previous must be below start.
- *
- * - start + window must be below after.
- *
- * - after must be at most previous + 3650d.
+ * Besides the bounds of each, by their names on the server:
+ * - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
+ * periods has all three.
+ * - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
+ * other.
+ * - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
  */
-export interface AccountBudget {
-  /** Most that may be spent in a window or period. From 0 to 10^15. */
+export interface Budget {
+  /** Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15. */
   budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
+  /** Length of the window. Another length is another count. From 1ms to 3650 days. */
   window: Duration;
   /**
    * Of a budget with periods of the calendar: when the period before starts, as in quota. From
@@ -53,97 +46,43 @@ export interface AccountBudget {
    * it.
    */
   after?: Time;
+  /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
+  unit?: Text;
+  /** The subject of the row's keys. Defaults to the call's subject. */
+  of?: Subject;
 }
 
-/** Encoded rows for any number of calls. */
-export type AccountBudgetPack = Pack<AccountBudget>;
+const BudgetRow: Row = {
+  fields: ["budget", "window", "previous?", "start?", "after?", "unit?"],
+  keys: (row: Budget) => [["spent", row.unit]],
+};
 
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packAccountBudget(...rows: AccountBudget[]): AccountBudgetPack {
-  return new Pack(
-    "account_budget",
-    2,
-    rows,
-    (a, row) => {
-      a.only(row, "budget", "window", "previous", "start", "after");
-      a.integer("budget", row.budget, 0, 1000000000000000);
-      a.duration("window", row.window, 1, 315360000000000);
-      a.time("previous", row.previous, 0, 9007199254740992, true);
-      a.time("start", row.start, 0, 9007199254740992, true);
-      a.time("after", row.after, 0, 9007199254740992, true);
-      if (a.problems.length === 0) {
-        if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `${a.group}.${a.row}.`);
-        if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `${a.group}.${a.row}.`);
-        if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `${a.group}.${a.row}.`);
-        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
-        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
-        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
-      }
-    },
-    () => [],
-  );
+/** One row of lib/unit_amount.lua. */
+export interface UnitAmount {
+  /** The unit: tokens; no two rows have the same. 1 to 32 bytes. */
+  unit: Text;
+  /** The cost in it. From 0 to 10^15. */
+  amount: Count;
+  /** Whether an estimate must fit, but is not reserved; settle ignores it. Defaults to false. */
+  unreserved?: boolean;
 }
 
-/** One row of lib/account_budget.lua. */
-export interface AccountBudgetResult {
+const UnitAmountRow: Row = {
+  fields: ["unit", "amount", "unreserved?"],
+};
+
+/** One row of lib/budget.lua. */
+export interface BudgetResult {
   /** Whether the amount fits this budget, or is already part of it. */
   allowed: boolean;
   /** What is spent in the window after the call: 300000 of a budget of 1000000. */
   spent: Micros;
   /** What is left of the budget: 700000; 0 when it is exceeded. */
   remaining: Micros;
+  /** What the call charged, or its receipt before: 300000; 0 when refused. */
+  charged: Micros;
   /** Wait until the amount fits this budget; 0 when it does, and when it never will. */
   retryAfter: Duration;
-}
-
-const CancelOutcomeValues = ["cancelled", "settled", "lapsed", "unknown"] as const;
-
-/** The values of outcome. */
-export type CancelOutcome = typeof CancelOutcomeValues[number];
-
-/** The arguments of cancel. */
-export interface CancelParams {
-  /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
-  subject: Subject;
-  /** Receipt of the reservation. 1 to 256 bytes. */
-  receipt: Text;
-  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
-}
-
-/** The result of cancel. */
-export interface CancelResult {
-  /**
-   * Cancelled: refunded. settled: already spent, and unchanged. lapsed: the estimate no longer counted.
-   * unknown: the receipt is not known.
-   */
-  outcome: CancelOutcome;
-  /** Amount that was refunded: the estimate when cancelled; 0 otherwise. */
-  refunded: Micros;
-}
-
-const cancelFn: Fn = {
-  library: "cost",
-  name: "cancel",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 4 }, {}],
-};
-
-function cancelArgs(a: Args, p: CancelParams): Args {
-  a.only(p, "subject", "receipt", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.text("receipt", p.receipt, 1, 256);
-  a.text("unit", p.unit, 1, 32, true);
-  return a;
-}
-
-function cancelResult(r: Reply): CancelResult {
-  return {
-    outcome: r.word(CancelOutcomeValues),
-    refunded: r.micros(),
-  };
 }
 
 const PeekReasonValues = ["none", "budget", "penalty", "too_large"] as const;
@@ -156,28 +95,18 @@ const PeekStatusValues = ["unknown", "reserved", "settled", "lapsed"] as const;
 /** The values of status. */
 export type PeekStatus = typeof PeekStatusValues[number];
 
-/**
- * The arguments of peek.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- */
+/** The arguments of peek. */
 export interface PeekParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
-  /** Budgets to report. 1 to 16 rows. */
-  limits: AccountBudgetPack;
-  /** What would be reserved. From 0 to 10^15. Defaults to 0. */
+  /** Budgets to report, each optionally of its own subject. 1 to 16 rows. */
+  budgets: readonly Budget[];
+  /** What would be reserved, in money. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
   /** Receipt to report. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
-  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
+  /** What would be reserved in other units than money. 0 to 4 rows. */
+  units?: readonly UnitAmount[];
 }
 
 /** The result of peek. */
@@ -188,89 +117,62 @@ export interface PeekResult {
   reason: PeekReason;
   /** Status of the receipt. lapsed: reserved, not settled, and no longer counted. */
   status: PeekStatus;
-  /** What the receipt costs now: its estimate, or the settled amount; 0 when unknown, lapsed or refused. */
-  charged: Micros;
   /** Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will. */
   retryAfter: Duration;
-  /** Wait until nothing counts in any window; 0 when nothing does. */
+  /** Wait until nothing counts in the accounts; 0 when nothing does. */
   resetAfter: Duration;
-  /** One row per limit. */
-  limits: AccountBudgetResult[];
+  /** One row per budget. */
+  budgets: BudgetResult[];
 }
 
-const peekFn: Fn = {
-  library: "cost",
+const peekFn: Fn<PeekResult> = {
   name: "peek",
-  readOnly: true,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }, { values: 4 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
-};
-
-function peekArgs(a: Args, p: PeekParams): Args {
-  a.only(p, "subject", "limits", "estimate", "receipt", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.pack("limits", p.limits, 1, 16);
-  a.integer("estimate", p.estimate, 0, 1000000000000000, true);
-  a.text("receipt", p.receipt, 1, 256, true);
-  a.text("unit", p.unit, 1, 32, true);
-  return a;
-}
-
-function peekResult(r: Reply): PeekResult {
-  return {
-    allowed: r.flag(),
-    reason: r.word(PeekReasonValues),
-    status: r.word(PeekStatusValues),
-    charged: r.micros(),
-    retryAfter: r.duration(),
-    resetAfter: r.duration(),
-    limits: r.rows(() => ({
-      allowed: r.flag(),
-      spent: r.micros(),
-      remaining: r.micros(),
-      retryAfter: r.duration(),
+  subjects: ["subject"],
+  args: [["budgets", BudgetRow], "estimate?", "receipt?", ["units?", UnitAmountRow]],
+  result: read.record<PeekResult>({
+    allowed: read.bool,
+    reason: read.oneOf(PeekReasonValues),
+    status: read.oneOf(PeekStatusValues),
+    retryAfter: read.number,
+    resetAfter: read.number,
+    budgets: read.list(read.record<BudgetResult>({
+      allowed: read.bool,
+      spent: read.number,
+      remaining: read.number,
+      charged: read.number,
+      retryAfter: read.number,
     })),
-  };
-}
+  }),
+  readOnly: true,
+};
 
 const ReserveReasonValues = ["none", "budget", "penalty", "too_large"] as const;
 
 /** The values of reason. */
 export type ReserveReason = typeof ReserveReasonValues[number];
 
-/**
- * The arguments of reserve.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- */
+/** The arguments of reserve. */
 export interface ReserveParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
   /** The request's own ID. 1 to 256 bytes. */
   receipt: Text;
-  /** Expected cost of the request. From 0 to 10^15. */
-  estimate: Micros;
-  /** Budgets that are decided together. 1 to 16 rows. */
-  limits: AccountBudgetPack;
+  /** Expected cost of the request, in money. From 0 to 10^15. Defaults to 0. */
+  estimate?: Micros;
+  /** Budgets that are decided together, each optionally of its own subject. 1 to 16 rows. */
+  budgets: readonly Budget[];
   /**
-   * How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days.
+   * How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days.
    * Undefined omits it.
    */
   hold?: Duration;
   /**
-   * How long reservations are refused once a settlement has exceeded a budget; none when omitted. From 1µs
-   * to 3650 days. Undefined omits it.
+   * Take what every budget has left of the estimate, at least 1: for work whose size is chosen by that.
+   * Defaults to false.
    */
-  penalty?: Duration;
-  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
+  atMost?: boolean;
+  /** Expected cost in other units than money; 0 in those that are omitted. 0 to 4 rows. */
+  units?: readonly UnitAmount[];
 }
 
 /** The result of reserve. */
@@ -281,156 +183,33 @@ export interface ReserveResult {
   duplicate: boolean;
   /** Why it is refused; too_large: the estimate alone exceeds a budget. */
   reason: ReserveReason;
-  /** What the receipt costs now: its first estimate, or the settled amount; 0 when refused. */
-  charged: Micros;
   /** Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will. */
   retryAfter: Duration;
-  /** Wait until nothing counts in any window: the longest window right after a charge; 0 when nothing does. */
+  /** Wait until nothing counts in the accounts; 0 when nothing does. */
   resetAfter: Duration;
-  /** One row per limit. */
-  limits: AccountBudgetResult[];
+  /** One row per budget. */
+  budgets: BudgetResult[];
 }
 
-const reserveFn: Fn = {
-  library: "cost",
+const reserveFn: Fn<ReserveResult> = {
   name: "reserve",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }, { values: 2 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
-};
-
-function reserveArgs(a: Args, p: ReserveParams): Args {
-  a.only(p, "subject", "receipt", "estimate", "limits", "hold", "penalty", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.text("receipt", p.receipt, 1, 256);
-  a.integer("estimate", p.estimate, 0, 1000000000000000);
-  a.pack("limits", p.limits, 1, 16);
-  a.duration("hold", p.hold, 1, 315360000000000, true);
-  a.duration("penalty", p.penalty, 1, 315360000000000, true);
-  a.text("unit", p.unit, 1, 32, true);
-  return a;
-}
-
-function reserveResult(r: Reply): ReserveResult {
-  return {
-    allowed: r.flag(),
-    duplicate: r.flag(),
-    reason: r.word(ReserveReasonValues),
-    charged: r.micros(),
-    retryAfter: r.duration(),
-    resetAfter: r.duration(),
-    limits: r.rows(() => ({
-      allowed: r.flag(),
-      spent: r.micros(),
-      remaining: r.micros(),
-      retryAfter: r.duration(),
+  subjects: ["subject"],
+  args: ["receipt", "estimate?", ["budgets", BudgetRow], "hold?", "atMost?", ["units?", UnitAmountRow]],
+  result: read.record<ReserveResult>({
+    allowed: read.bool,
+    duplicate: read.bool,
+    reason: read.oneOf(ReserveReasonValues),
+    retryAfter: read.number,
+    resetAfter: read.number,
+    budgets: read.list(read.record<BudgetResult>({
+      allowed: read.bool,
+      spent: read.number,
+      remaining: read.number,
+      charged: read.number,
+      retryAfter: read.number,
     })),
-  };
-}
-
-const ReserveAtMostReasonValues = ["none", "budget", "penalty", "too_large"] as const;
-
-/** The values of reason. */
-export type ReserveAtMostReason = typeof ReserveAtMostReasonValues[number];
-
-/**
- * The arguments of reserveAtMost.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- *
- * - least must be at most most.
- */
-export interface ReserveAtMostParams {
-  /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
-  subject: Subject;
-  /** The request's own ID. 1 to 256 bytes. */
-  receipt: Text;
-  /** Most to reserve. From 1 to 10^15. */
-  most: Micros;
-  /** Budgets that are decided together. 1 to 16 rows. */
-  limits: AccountBudgetPack;
-  /** Least that is of use: less than that is refused. From 1 to 10^15. Defaults to 1. */
-  least?: Micros;
-  /**
-   * How long an unsettled reservation counts; each window's length when omitted. From 1µs to 3650 days.
-   * Undefined omits it.
-   */
-  hold?: Duration;
-  /**
-   * How long reservations are refused once a settlement has exceeded a budget; none when omitted. From 1µs
-   * to 3650 days. Undefined omits it.
-   */
-  penalty?: Duration;
-  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
-}
-
-/** The result of reserveAtMost. */
-export interface ReserveAtMostResult {
-  /** Whether anything is reserved, by this call or by the receipt's first call. */
-  allowed: boolean;
-  /** Whether the receipt was charged before, so that this call charged nothing. */
-  duplicate: boolean;
-  /** Why it is refused; too_large: least alone exceeds a budget. */
-  reason: ReserveAtMostReason;
-  /** What the receipt costs now: what was reserved, or the settled amount; 0 when refused. */
-  charged: Micros;
-  /** Wait until least fits, exact to the microsecond; 0 when it does, and when it never will. */
-  retryAfter: Duration;
-  /** Wait until nothing counts in any window: the longest window right after a charge; 0 when nothing does. */
-  resetAfter: Duration;
-  /** One row per limit. */
-  limits: AccountBudgetResult[];
-}
-
-const reserveAtMostFn: Fn = {
-  library: "cost",
-  name: "reserve_at_most",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 4,
-  results: [{ values: 2 }, { values: 2 }, { values: 4 }, {}, {}, {}, { rows: [{ values: 2 }, {}, {}, {}] }],
+  }),
 };
-
-function reserveAtMostArgs(a: Args, p: ReserveAtMostParams): Args {
-  a.only(p, "subject", "receipt", "most", "limits", "least", "hold", "penalty", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.text("receipt", p.receipt, 1, 256);
-  a.integer("most", p.most, 1, 1000000000000000);
-  a.pack("limits", p.limits, 1, 16);
-  a.integer("least", p.least, 1, 1000000000000000, true);
-  a.duration("hold", p.hold, 1, 315360000000000, true);
-  a.duration("penalty", p.penalty, 1, 315360000000000, true);
-  a.text("unit", p.unit, 1, 32, true);
-  if (a.problems.length === 0) {
-    if ((p.least ?? 1) > p.most) a.must("least must be at most most");
-  }
-  return a;
-}
-
-function reserveAtMostResult(r: Reply): ReserveAtMostResult {
-  return {
-    allowed: r.flag(),
-    duplicate: r.flag(),
-    reason: r.word(ReserveAtMostReasonValues),
-    charged: r.micros(),
-    retryAfter: r.duration(),
-    resetAfter: r.duration(),
-    limits: r.rows(() => ({
-      allowed: r.flag(),
-      spent: r.micros(),
-      remaining: r.micros(),
-      retryAfter: r.duration(),
-    })),
-  };
-}
 
 /** The arguments of reset. */
 export interface ResetParams {
@@ -446,201 +225,139 @@ export interface ResetResult {
   existed: boolean;
 }
 
-const resetFn: Fn = {
-  library: "cost",
+const resetFn: Fn<ResetResult> = {
   name: "reset",
-  readOnly: false,
-  codes: [],
-  omissible: 1,
-  results: [{ values: 2 }],
+  subjects: ["subject"],
+  args: ["unit?"],
+  result: read.record<ResetResult>({
+    existed: read.bool,
+  }),
 };
 
-function resetArgs(a: Args, p: ResetParams): Args {
-  a.only(p, "subject", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.text("unit", p.unit, 1, 32, true);
-  return a;
-}
-
-function resetResult(r: Reply): ResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-const SettleOutcomeValues = ["settled", "repeated", "late", "unknown"] as const;
+const SettleOutcomeValues = ["settled", "repeated", "unknown"] as const;
 
 /** The values of outcome. */
 export type SettleOutcome = typeof SettleOutcomeValues[number];
 
-/** One row of settle.limits. */
-export interface SettleLimitsResult {
+/** One row of settle.budgets. */
+export interface SettleBudgetsResult {
   /** What is spent in the window now: 1200000 of a budget of 1000000. */
   spent: Micros;
   /** What is left of the budget; 0 when it is exceeded. */
   remaining: Micros;
 }
 
-/**
- * The arguments of settle.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- */
+/** The arguments of settle. */
 export interface SettleParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
   /** Receipt of the reservation. 1 to 256 bytes. */
   receipt: Text;
-  /** Actual cost. From 0 to 10^15. */
-  actual: Micros;
+  /** Actual cost, in money. From 0 to 10^15. Defaults to 0. */
+  actual?: Micros;
+  /** Budgets of the reservation, each optionally of its own subject. 1 to 16 rows. */
+  budgets: readonly Budget[];
   /**
-   * Budgets to report and enforce; when omitted, those of the last calls are enforced and none is reported.
-   * 0 to 16 rows.
+   * How long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to 3650
+   * days. Undefined omits it.
    */
-  limits?: AccountBudgetPack;
-  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
+  penalty?: Duration;
+  /** Actual cost in other units than money; 0 in those that are omitted. 0 to 4 rows. */
+  units?: readonly UnitAmount[];
 }
 
 /** The result of settle. */
 export interface SettleResult {
   /**
-   * What was done. repeated: nothing, it was already settled. late: charged now, because the estimate no
-   * longer counted. unknown: charged now, because the receipt is not known.
+   * What was done. repeated: nothing, it was already settled. unknown: charged now, because the receipt has
+   * no reservation.
    */
   outcome: SettleOutcome;
-  /** What the receipt costs now: actual, or the amount of its first settlement. */
-  charged: Micros;
   /** Whether any budget is exceeded now. */
   exceeded: boolean;
   /** How long reservations are refused from now on; 0 without a penalty. */
   penalty: Duration;
-  /** One row per given limit. */
-  limits: SettleLimitsResult[];
+  /** One row per budget. */
+  budgets: SettleBudgetsResult[];
 }
 
-const settleFn: Fn = {
-  library: "cost",
+const settleFn: Fn<SettleResult> = {
   name: "settle",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
-  results: [{ values: 4 }, {}, { values: 2 }, {}, { rows: [{}, {}] }],
+  subjects: ["subject"],
+  args: ["receipt", "actual?", ["budgets", BudgetRow], "penalty?", ["units?", UnitAmountRow]],
+  result: read.record<SettleResult>({
+    outcome: read.oneOf(SettleOutcomeValues),
+    exceeded: read.bool,
+    penalty: read.number,
+    budgets: read.list(read.record<SettleBudgetsResult>({
+      spent: read.number,
+      remaining: read.number,
+    })),
+  }),
 };
 
-function settleArgs(a: Args, p: SettleParams): Args {
-  a.only(p, "subject", "receipt", "actual", "limits", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.text("receipt", p.receipt, 1, 256);
-  a.integer("actual", p.actual, 0, 1000000000000000);
-  a.pack("limits", p.limits, 0, 16);
-  a.text("unit", p.unit, 1, 32, true);
-  return a;
-}
-
-function settleResult(r: Reply): SettleResult {
-  return {
-    outcome: r.word(SettleOutcomeValues),
-    charged: r.micros(),
-    exceeded: r.flag(),
-    penalty: r.duration(),
-    limits: r.rows(() => ({
-      spent: r.micros(),
-      remaining: r.micros(),
-    })),
-  };
-}
-
-/** Calls cost_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls cost_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 
   /**
-   * Refunds what a receipt reserved: nothing was spent.
-   *
-   * The receipt is forgotten: a reservation with it counts as a new one, and a settlement of it is recorded
-   * as unknown. A settled charge remains.
-   *
-   * RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-   *
-   * RLSTATE: a key holds data that this library did not write
-   */
-  async cancel(p: CancelParams): Promise<CancelResult> {
-    return cancelResult(await this._call(cancelFn, cancelArgs(this._start(cancelFn), p)));
-  }
-
-  /**
-   * Returns what is spent, what reserve would return for a new receipt, and the state of a receipt; writes
+   * Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes
    * nothing.
    *
-   * RLARG: a budget's periods contradict each other, or do not contain the server's time
-   *
-   * RLSTATE: a key holds data that this library did not write
+   * RLARG: a budget's periods contradict each other, or are not near the server's time.
+   * RLSTATE: a key holds data that this library did not write.
    */
   async peek(p: PeekParams): Promise<PeekResult> {
-    return peekResult(await this._call(peekFn, peekArgs(this._start(peekFn), p)));
+    return this._call(peekFn, p, () => [
+      this._key(p.subject, "spent"), ...(p.receipt?.length ? [this._key(p.subject, "reservation", p.receipt)] : []),
+      ...this._keys(p.subject, BudgetRow, p.budgets),
+    ]);
   }
 
   /**
    * Reserves an estimate if it fits every budget: all budgets are charged, or none.
    *
-   * A charge counts from now on, in each window for that window's length, but for at most hold until it is
-   * settled. Eight different holds at a time are exact. While eight are open, a further one lasts as long as
-   * the next longer of them, or has no hold. The same receipt again is allowed and charged nothing, whatever
-   * its estimate. This lasts for as long as it counts, and after settlement for twice the longest window. A
-   * refused call writes nothing, so its receipt can be used again.
+   * A charge counts from now on, in each window for that window's length and to the end of its slice, a
+   * sixtieth of it. Until it is settled it counts for hold at most, rounded up likewise. The same receipt
+   * again is allowed and charges nothing, while its estimate counts and once it is settled, for twice the
+   * longest window; a larger amount than before is charged as that of a new receipt. A refused call writes
+   * nothing, so its receipt can be used again. If the clock is set back, what was stored further ahead than a
+   * window does not count.
    *
-   * RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-   *
-   * RLSTATE: a key holds data that this library did not write
+   * RLARG: a budget's periods contradict each other, or are not near the server's time.
+   * RLSTATE: a key holds data that this library did not write.
    */
   async reserve(p: ReserveParams): Promise<ReserveResult> {
-    return reserveResult(await this._call(reserveFn, reserveArgs(this._start(reserveFn), p)));
-  }
-
-  /**
-   * Reserves as much as is left of every budget, up to most: for work whose size is chosen by what is left,
-   * such as a long answer.
-   *
-   * It is reserve with the estimate that fits. Settle the receipt with what was used.
-   *
-   * RLARG: least exceeds most, or the subject's stored charges would exceed 2^53 - 1 micros
-   *
-   * RLSTATE: a key holds data that this library did not write
-   */
-  async reserveAtMost(p: ReserveAtMostParams): Promise<ReserveAtMostResult> {
-    return reserveAtMostResult(await this._call(reserveAtMostFn, reserveAtMostArgs(this._start(reserveAtMostFn), p)));
+    return this._call(reserveFn, p, () => [
+      this._key(p.subject, "reservation", p.receipt), ...this._keys(p.subject, BudgetRow, p.budgets),
+    ]);
   }
 
   /**
    * Forgets everything that a subject has spent and reserved, and its penalty.
    *
-   * A later settlement of an earlier reservation is recorded as unknown.
+   * A later settlement of an earlier reservation still records what it cost.
    */
   async reset(p: ResetParams): Promise<ResetResult> {
-    return resetResult(await this._call(resetFn, resetArgs(this._start(resetFn), p)));
+    return this._call(resetFn, p, () => [this._key(p.subject, "spent", p.unit)]);
   }
 
   /**
-   * Replaces a receipt's estimate with the actual cost, once, however often it is called.
+   * Replaces what a receipt reserved by the actual cost, once, however often it is called and however late.
    *
-   * The actual cost is always recorded, even beyond the budget. A charge keeps the time of its reservation.
-   * If its hold or window has ended, or nothing was reserved, the cost is charged as of now, so nothing is
-   * lost. A cost that exceeds a budget starts the penalty that the bucket's last reservation set.
+   * The actual cost is always recorded, even beyond a budget; 0 gives the estimate back. A charge counts from
+   * its reservation, so a settlement changes nothing in a window that the charge has left. What was spent
+   * without a reservation counts from now on. Give the budgets of the reservation: only they are settled. An
+   * estimate of before a reset is not taken back.
    *
-   * RLARG: the subject's stored charges would exceed 2^53 - 1 micros
-   *
-   * RLSTATE: a key holds data that this library did not write
+   * RLARG: what an account has spent would exceed 2^53 - 1.
+   * RLSTATE: a key holds data that this library did not write.
    */
   async settle(p: SettleParams): Promise<SettleResult> {
-    return settleResult(await this._call(settleFn, settleArgs(this._start(settleFn), p)));
+    return this._call(settleFn, p, () => [
+      this._key(p.subject, "reservation", p.receipt), ...this._keys(p.subject, BudgetRow, p.budgets),
+    ]);
   }
 }

@@ -6,15 +6,14 @@
  * One decision per request: its subject's block, limits, budgets and challenge, all or nothing.
  *
  * The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the
- * same namespace share the state. Use them to settle and cancel reservations, issue challenges, block and
- * unblock.
+ * same namespace share the state. Use them to issue challenges, block and unblock.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
-import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "guard", version: "1.0.0", server: "guard_v1" };
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
+import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
+
+export const library: Library = { name: "guard", version: "1.0.0", server: "guard_v1", identity: "guard_v1@1.0.0" };
 
 const LimitKindValues = ["sliding_log", "sliding_counter", "fixed_window", "gcra", "quota", "concurrency"] as const;
 
@@ -24,46 +23,34 @@ export type LimitKind = typeof LimitKindValues[number];
 /**
  * One row of lib/limit.lua.
  *
- * Besides the bounds of each:
- *
- * - burst must be omitted unless kind is gcra.
- *
- * - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
- *
- * - limit must be at most 1000000 if kind is sliding_log: it stores every request.
- *
- * - limit must be at most 1000000 if kind is concurrency: it stores every holder.
- *
- * - cost must be at most 1 if kind is sliding_log: it counts requests.
- *
- * - window must be at most 90d if kind is sliding_counter.
- *
- * - window must be at least 1ms if kind is concurrency: it is the lease.
- *
- * - window must be at most 1d if kind is concurrency: it is the lease.
- *
- * - previous, start and after must be given if kind is quota.
- *
- * - previous, start and after must be omitted unless kind is quota.
- *
- * - previous must be below start.
- *
- * - start + window must be below after.
- *
- * - after must be at most previous + 3650d.
+ * Besides the bounds of each, by their names on the server:
+ * - (kind == 'quota') == (window_us == nil): all but a quota have a window.
+ * - burst == nil or kind == 'gcra': only a gcra has a burst.
+ * - burst == nil or burst * window_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+ * - limit <= 1000000 or kind ~= 'sliding_log' and kind ~= 'concurrency': it stores every request.
+ * - cost <= 1 or kind ~= 'sliding_log': it counts requests.
+ * - kind ~= 'concurrency' or window_us <= 86400000000: it is the lease, 1d at most.
+ * - kind == 'quota' or not (previous_us or start_us or next_us or after_us): only a quota has periods.
+ * - kind ~= 'quota' or previous_us and start_us and next_us and after_us: a quota has periods.
+ * - kind ~= 'quota' or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+ * each other.
+ * - kind ~= 'quota' or after_us <= previous_us + 315360000000000: a quota's periods take 10 years at most.
  */
 export interface Limit {
-  /** The limit's name: minute. 1 to 64 bytes. */
-  name: Text;
   /** How it counts, like the function of that name; a concurrency like concurrency.acquire. */
   kind: LimitKind;
   /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12. */
   limit: Count;
   /**
-   * Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from
-   * start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
+   * Length of the window; for a gcra, its period; for a concurrency, the lease, 1ms to 1d. All but a quota
+   * have one. From 1ms to 3650 days. Undefined omits it.
    */
-  window: Duration;
+  window?: Duration;
+  /**
+   * Tells limits of one subject apart that have the same kind and window: login. 1 to 64 bytes. Undefined
+   * omits it.
+   */
+  name?: Text;
   /** Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
   /**
@@ -71,81 +58,45 @@ export interface Limit {
    * at most 1000. From 0 to 10^12. Defaults to 1.
    */
   cost?: Count;
-  /** Whether the limit only reports and never refuses. */
+  /** Whether the limit only reports and never refuses. Defaults to false. */
   shadow?: boolean;
-  /** Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts. */
+  /**
+   * Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
+   * Defaults to false.
+   */
   global?: boolean;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
   previous?: Time;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
   start?: Time;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
+  next?: Time;
+  /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
   after?: Time;
+  /** The subject of the row's keys. Defaults to the call's subject. */
+  of?: Subject;
 }
 
-/** Encoded rows for any number of calls. */
-export type LimitPack = Pack<Limit>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packLimit(...rows: Limit[]): LimitPack {
-  return new Pack(
-    "limit",
-    4,
-    rows,
-    (a, row) => {
-      a.only(row, "name", "kind", "limit", "window", "burst", "cost", "shadow", "global", "previous", "start", "after");
-      a.text("name", row.name, 1, 64);
-      a.word("kind", row.kind, LimitKindValues);
-      a.integer("limit", row.limit, 1, 1000000000000);
-      a.duration("window", row.window, 1, 315360000000000);
-      a.integer("burst", row.burst, 1, 1000000000000, true);
-      a.integer("cost", row.cost, 0, 1000000000000, true);
-      a.flag("shadow", row.shadow, true);
-      a.flag("global", row.global, true);
-      a.time("previous", row.previous, 0, 9007199254740992, true);
-      a.time("start", row.start, 0, 9007199254740992, true);
-      a.time("after", row.after, 0, 9007199254740992, true);
-      if (a.problems.length === 0) {
-        if (row.kind !== "gcra" && row.burst !== undefined) a.must("burst must be omitted unless kind is gcra", `${a.group}.${a.row}.`);
-        if (row.burst !== undefined && row.burst * row.window > row.limit * 3153600000000000) a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", `${a.group}.${a.row}.`);
-        if (row.kind === "sliding_log" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", `${a.group}.${a.row}.`);
-        if (row.kind === "concurrency" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", `${a.group}.${a.row}.`);
-        if (row.kind === "sliding_log" && (row.cost ?? 1) > 1) a.must("cost must be at most 1 if kind is sliding_log: it counts requests", `${a.group}.${a.row}.`);
-        if (row.kind === "sliding_counter" && row.window > 7776000000000) a.must("window must be at most 90d if kind is sliding_counter", `${a.group}.${a.row}.`);
-        if (row.kind === "concurrency" && 1000 > row.window) a.must("window must be at least 1ms if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
-        if (row.kind === "concurrency" && row.window > 86400000000) a.must("window must be at most 1d if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
-        if (row.kind === "quota" && (row.previous === undefined || row.start === undefined || row.after === undefined)) a.must("previous, start and after must be given if kind is quota", `${a.group}.${a.row}.`);
-        if (row.kind !== "quota" && (row.previous !== undefined || row.start !== undefined || row.after !== undefined)) a.must("previous, start and after must be omitted unless kind is quota", `${a.group}.${a.row}.`);
-        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
-        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
-        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
-      }
-    },
-    (row) => [[row.kind, row.name]],
-  );
-}
+const LimitRow: Row = {
+  fields: ["kind", "limit", "window?", "name?", "burst?", "cost?", "shadow?", "global?", "previous?", "start?",
+           "next?", "after?"],
+  keys: (row: Limit) => [[row.kind, row.window, row.name]],
+};
 
 /**
  * One row of lib/budget.lua.
  *
- * Besides the bounds of each:
- *
- * - previous and after must be given if start.
- *
- * - start must be given if previous.
- *
- * - start must be given if after.
- *
- * - previous must be below start.
- *
- * - start + window must be below after.
- *
- * - after must be at most previous + 3650d.
+ * Besides the bounds of each, by their names on the server:
+ * - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
+ * periods has all three.
+ * - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
+ * other.
+ * - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
  */
 export interface Budget {
   /** Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15. */
   budget: Micros;
-  /** Length of the window. From 1µs to 3650 days. */
+  /** Length of the window. Another length is another count. From 1ms to 3650 days. */
   window: Duration;
   /**
    * Of a budget with periods of the calendar: when the period before starts, as in quota. From
@@ -164,66 +115,28 @@ export interface Budget {
   after?: Time;
   /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
   unit?: Text;
+  /** The subject of the row's keys. Defaults to the call's subject. */
+  of?: Subject;
 }
 
-/** Encoded rows for any number of calls. */
-export type BudgetPack = Pack<Budget>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packBudget(...rows: Budget[]): BudgetPack {
-  return new Pack(
-    "budget",
-    2,
-    rows,
-    (a, row) => {
-      a.only(row, "budget", "window", "previous", "start", "after", "unit");
-      a.integer("budget", row.budget, 0, 1000000000000000);
-      a.duration("window", row.window, 1, 315360000000000);
-      a.time("previous", row.previous, 0, 9007199254740992, true);
-      a.time("start", row.start, 0, 9007199254740992, true);
-      a.time("after", row.after, 0, 9007199254740992, true);
-      a.text("unit", row.unit, 1, 32, true);
-      if (a.problems.length === 0) {
-        if (row.start !== undefined && (row.previous === undefined || row.after === undefined)) a.must("previous and after must be given if start", `${a.group}.${a.row}.`);
-        if (row.previous !== undefined && row.start === undefined) a.must("start must be given if previous", `${a.group}.${a.row}.`);
-        if (row.after !== undefined && row.start === undefined) a.must("start must be given if after", `${a.group}.${a.row}.`);
-        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
-        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
-        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
-      }
-    },
-    (row) => [["charges", row.unit]],
-  );
-}
+const BudgetRow: Row = {
+  fields: ["budget", "window", "previous?", "start?", "after?", "unit?"],
+  keys: (row: Budget) => [["spent", row.unit]],
+};
 
 /** One row of lib/unit_amount.lua. */
 export interface UnitAmount {
-  /** The unit: tokens. 1 to 32 bytes. */
+  /** The unit: tokens; no two rows have the same. 1 to 32 bytes. */
   unit: Text;
   /** The cost in it. From 0 to 10^15. */
   amount: Count;
-  /** Whether an estimate must fit, but is not reserved; settle ignores it. */
+  /** Whether an estimate must fit, but is not reserved; settle ignores it. Defaults to false. */
   unreserved?: boolean;
 }
 
-/** Encoded rows for any number of calls. */
-export type UnitAmountPack = Pack<UnitAmount>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packUnitAmount(...rows: UnitAmount[]): UnitAmountPack {
-  return new Pack(
-    "unit_amount",
-    2,
-    rows,
-    (a, row) => {
-      a.only(row, "unit", "amount", "unreserved");
-      a.text("unit", row.unit, 1, 32);
-      a.integer("amount", row.amount, 0, 1000000000000000);
-      a.flag("unreserved", row.unreserved, true);
-    },
-    () => [],
-  );
-}
+const UnitAmountRow: Row = {
+  fields: ["unit", "amount", "unreserved?"],
+};
 
 /** One row of lib/limit.lua. */
 export interface LimitResult {
@@ -232,8 +145,8 @@ export interface LimitResult {
   /** What is left after the call: 7 when 3 of 10 are used. */
   remaining: number;
   /**
-   * Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of
-   * the call's own places has left.
+   * Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the
+   * call's own places has left.
    */
   resetAfter: Duration;
   /**
@@ -251,6 +164,8 @@ export interface BudgetResult {
   spent: Micros;
   /** What is left of the budget: 700000; 0 when it is exceeded. */
   remaining: Micros;
+  /** What the call charged, or its receipt before: 300000; 0 when refused. */
+  charged: Micros;
   /** Wait until the amount fits this budget; 0 when it does, and when it never will. */
   retryAfter: Duration;
 }
@@ -269,30 +184,15 @@ export type AdmitChallenge = typeof AdmitChallengeValues[number];
 export interface AdmitTiers {
   /** Attempt that is refused and starts the block. From 1 to 10000. */
   threshold: Count;
-  /** Time in which attempts are counted. From 1µs to 3650 days. */
+  /** Time in which attempts are counted. From 1ms to 3650 days. */
   window: Duration;
   /** How long the block lasts, rounded up to a millisecond. From 1ms to 3650 days. */
   block: Duration;
 }
 
-/** Encoded rows for any number of calls. */
-export type AdmitTiersPack = Pack<AdmitTiers>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packAdmitTiers(...rows: AdmitTiers[]): AdmitTiersPack {
-  return new Pack(
-    "tiers",
-    3,
-    rows,
-    (a, row) => {
-      a.only(row, "threshold", "window", "block");
-      a.integer("threshold", row.threshold, 1, 10000);
-      a.duration("window", row.window, 1, 315360000000000);
-      a.duration("block", row.block, 1000, 315360000000000);
-    },
-    () => [],
-  );
-}
+const AdmitTiersRow: Row = {
+  fields: ["threshold", "window", "block"],
+};
 
 /** One row of admit.escalation. */
 export interface AdmitEscalation {
@@ -300,22 +200,9 @@ export interface AdmitEscalation {
   block: Duration;
 }
 
-/** Encoded rows for any number of calls. */
-export type AdmitEscalationPack = Pack<AdmitEscalation>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packAdmitEscalation(...rows: AdmitEscalation[]): AdmitEscalationPack {
-  return new Pack(
-    "escalation",
-    1,
-    rows,
-    (a, row) => {
-      a.only(row, "block");
-      a.duration("block", row.block, 1000, 315360000000000);
-    },
-    () => [],
-  );
-}
+const AdmitEscalationRow: Row = {
+  fields: ["block"],
+};
 
 /** One row of admit.tiers. */
 export interface AdmitTiersResult {
@@ -325,106 +212,65 @@ export interface AdmitTiersResult {
   remaining: number;
 }
 
-/**
- * The arguments of admit.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
- * shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
- * never be allowed.
- *
- * - holder must be given if limits.kind is concurrency.
- *
- * - limits must differ in kind or name: two rows would be one limit.
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- *
- * - reservation must be given if budgets.
- *
- * - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of budgets: after must be above now: the caller's clock is more than a period behind the
- * server's.
- *
- * - units must differ in unit: a call has one amount of each.
- */
+/** The arguments of admit. */
 export interface AdmitParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Blocks of the request's other subjects. At most 16, each a subject. */
   blocks?: readonly Subject[];
   /** Limits, each optionally of its own subject. 0 to 16 rows. */
-  limits?: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
+  limits?: readonly Limit[];
   /** Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
   /** The subject of the keys that receipt uses. Defaults to the call's subject. */
   receiptOf?: Subject;
-  /** How long a receipt is known. From 1µs to 3650 days. Defaults to 10s. */
+  /** How long a receipt is known. From 1ms to 3650 days. Defaults to 10s. */
   dedup?: Duration;
   /** How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Undefined omits it. */
   repeats?: Count;
   /** As in cost.reserve, each optionally of its own subject. 0 to 16 rows. */
-  budgets?: BudgetPack;
-  /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
-  budgetsOf?: readonly Subject[];
+  budgets?: readonly Budget[];
   /** Expected cost of the request, in money. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
   /**
-   * How long an unsettled estimate counts; each window's length when omitted. From 1µs to 3650 days.
+   * How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days.
    * Undefined omits it.
    */
   hold?: Duration;
   /**
-   * How long reservations are refused once a settlement has exceeded a budget. From 1µs to 3650 days.
-   * Undefined omits it.
-   */
-  penalty?: Duration;
-  /**
-   * Unique ID for the reservation, to settle or cancel by: guard's have 26 characters. A known receipt
-   * reserves nothing. 1 to 64 bytes. Undefined omits it.
+   * Unique ID for the reservation, to settle by: guard's have 26 characters. A known receipt reserves
+   * nothing. 1 to 64 bytes. Undefined omits it.
    */
   reservation?: Text;
   /** How many attempts are too many, as in abuse.attempt. 0 to 8 rows. */
-  tiers?: AdmitTiersPack;
+  tiers?: readonly AdmitTiers[];
   /** How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows. */
-  escalation?: AdmitEscalationPack;
+  escalation?: readonly AdmitEscalation[];
   /** How long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to 30 days. */
   strikeMemory?: Duration;
-  /** Whether only refused calls are attempts. */
+  /** Whether only refused calls are attempts. Defaults to false. */
   countRefused?: boolean;
   /** Challenge to consume; the call is refused if that is impossible. 1 to 128 bytes. Undefined omits it. */
   challenge?: Text;
   /** The subject of the keys that challenge uses. Defaults to the call's subject. */
   challengeOf?: Subject;
-  /** Whether a call without a challenge is refused. */
+  /** Whether a call without a challenge is refused. Defaults to false. */
   challengeRequired?: boolean;
   /** What the challenge was issued for. 1 to 1024 bytes. Undefined omits it. */
   payload?: Text;
   /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
   /** Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows. */
-  units?: UnitAmountPack;
+  units?: readonly UnitAmount[];
 }
 
 /** The result of admit. */
 export interface AdmitResult {
   /** Whether the request may pass. */
   allowed: boolean;
-  /** Whether its receipt was known, so that nothing was charged. */
+  /** Whether its receipt was known, so that it paid only for more weight and global limits. */
   duplicate: boolean;
   /** Why it is refused: the first of these if several do; none when allowed. */
   reason: AdmitReason;
@@ -437,12 +283,9 @@ export interface AdmitResult {
   refused: number;
   /** Blocks within the strike memory, including one that starts now; 0 without tiers and when blocked. */
   strikes: number;
-  /**
-   * Longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait
-   * helps.
-   */
+  /** Longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps. */
   retryAfter: Duration;
-  /** When it was decided, for refund; the epoch if no limit needed the clock. */
+  /** When it was decided, for refund; the epoch when refused, and if nothing needed the clock. */
   at: Time | undefined;
   /** Outcome; unused: something else refused; none: not checked. */
   challenge: AdmitChallenge;
@@ -454,116 +297,46 @@ export interface AdmitResult {
   tiers: AdmitTiersResult[];
 }
 
-const admitFn: Fn = {
-  library: "guard",
+const admitFn: Fn<AdmitResult> = {
   name: "admit",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 19,
-  results: [{ values: 2 }, { values: 2 }, { values: 8 }, { values: 9 }, { values: 17 }, { values: 65 }, {}, {}, { values: 7 }, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }, { rows: [{ values: 2 }, {}, {}, {}] }, { rows: [{ values: 1000001 }, {}] }],
+  subjects: ["subject", "blocks", "receiptOf", "challengeOf"],
+  args: [["limits?", LimitRow], "weight?", "receipt?", "dedup?", "repeats?", ["budgets?", BudgetRow], "estimate?",
+         "hold?", "reservation?", ["tiers?", AdmitTiersRow], ["escalation?", AdmitEscalationRow], "strikeMemory?",
+         "countRefused?", "challenge?", "challengeRequired?", "payload?", "holder?", ["units?", UnitAmountRow]],
+  result: read.record<AdmitResult>({
+    allowed: read.bool,
+    duplicate: read.bool,
+    reason: read.oneOf(AdmitReasonValues),
+    tier: read.number,
+    refused: read.number,
+    strikes: read.number,
+    retryAfter: read.number,
+    at: read.time,
+    challenge: read.oneOf(AdmitChallengeValues),
+    limits: read.list(read.record<LimitResult>({
+      allowed: read.bool,
+      remaining: read.number,
+      resetAfter: read.number,
+      retryAfter: read.number,
+    })),
+    budgets: read.list(read.record<BudgetResult>({
+      allowed: read.bool,
+      spent: read.number,
+      remaining: read.number,
+      charged: read.number,
+      retryAfter: read.number,
+    })),
+    tiers: read.list(read.record<AdmitTiersResult>({
+      count: read.number,
+      remaining: read.number,
+    })),
+  }),
 };
-
-function admitArgs(a: Args, p: AdmitParams): Args {
-  a.only(p, "subject", "blocks", "limits", "limitsOf", "weight", "receipt", "receiptOf", "dedup", "repeats", "budgets", "budgetsOf", "estimate", "hold", "penalty", "reservation", "tiers", "escalation", "strikeMemory", "countRefused", "challenge", "challengeOf", "challengeRequired", "payload", "holder", "units");
-  a.key("subject", p.subject, "block");
-  if (given(p.receipt)) a.key("receipts", p.receiptOf ?? p.subject, "checked");
-  if (given(p.tiers)) a.key("attempts", p.subject, "attempts");
-  if (given(p.tiers)) a.key("pages", p.subject, "attempt_pages");
-  if (given(p.challenge)) a.key("challenges", p.challengeOf ?? p.subject, "challenges");
-  if (given(p.holder)) a.key("left", p.subject, "left");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
-  a.subjects("blocks", p.blocks ?? [], "block", 16);
-  a.pack("limits", p.limits, 0, 16);
-  a.integer("weight", p.weight, 1, 1000000000000, true);
-  a.text("receipt", p.receipt, 1, 224, true);
-  a.duration("dedup", p.dedup, 1, 315360000000000, true);
-  a.integer("repeats", p.repeats, 0, 8, true);
-  a.pack("budgets", p.budgets, 0, 16);
-  a.integer("estimate", p.estimate, 0, 1000000000000000, true);
-  a.duration("hold", p.hold, 1, 315360000000000, true);
-  a.duration("penalty", p.penalty, 1, 315360000000000, true);
-  a.text("reservation", p.reservation, 1, 64, true);
-  a.pack("tiers", p.tiers, 0, 8);
-  a.pack("escalation", p.escalation, 0, 8);
-  a.duration("strike_memory", p.strikeMemory, 1000, 315360000000000, true);
-  a.flag("count_refused", p.countRefused, true);
-  a.text("challenge", p.challenge, 1, 128, true);
-  a.flag("challenge_required", p.challengeRequired, true);
-  a.text("payload", p.payload, 1, 1024, true);
-  a.text("holder", p.holder, 1, 64, true);
-  a.pack("units", p.units, 0, 4);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
-    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
-    if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
-    a.differ("units must differ in unit: a call has one amount of each", rowsOf(p.units).map((row) => [row.unit]));
-  }
-  return a;
-}
-
-function admitResult(r: Reply): AdmitResult {
-  return {
-    allowed: r.flag(),
-    duplicate: r.flag(),
-    reason: r.word(AdmitReasonValues),
-    tier: r.count(),
-    refused: r.count(),
-    strikes: r.count(),
-    retryAfter: r.duration(),
-    at: r.time(),
-    challenge: r.word(AdmitChallengeValues),
-    limits: r.rows(() => ({
-      allowed: r.flag(),
-      remaining: r.count(),
-      resetAfter: r.duration(),
-      retryAfter: r.duration(),
-    })),
-    budgets: r.rows(() => ({
-      allowed: r.flag(),
-      spent: r.micros(),
-      remaining: r.micros(),
-      retryAfter: r.duration(),
-    })),
-    tiers: r.rows(() => ({
-      count: r.count(),
-      remaining: r.count(),
-    })),
-  };
-}
-
-const PeekReservationsStateValues = ["open", "settled", "lapsed"] as const;
-
-/** The values of state. */
-export type PeekReservationsState = typeof PeekReservationsStateValues[number];
 
 const PeekChallengesStateValues = ["unused", "consumed"] as const;
 
 /** The values of state. */
 export type PeekChallengesState = typeof PeekChallengesStateValues[number];
-
-/** One row of peek.limits. */
-export interface PeekLimits {
-  /** The limit's name. 1 to 64 bytes. */
-  name: Text;
-}
-
-/** One row of peek.admissions. */
-export interface PeekAdmissionsResult {
-  /** The limit's position in the call, from 1. */
-  limit: number;
-  /** When it was admitted. */
-  at: Time | undefined;
-}
 
 /** One row of peek.attempts. */
 export interface PeekAttemptsResult {
@@ -575,20 +348,6 @@ export interface PeekAttemptsResult {
 export interface PeekStrikesResult {
   /** When it began. */
   at: Time | undefined;
-}
-
-/** One row of peek.reservations. */
-export interface PeekReservationsResult {
-  /** ID to settle or cancel by: guard's have 26 characters, but cost.reserve takes receipts of 256 bytes. */
-  id: string;
-  /** Open: not settled, and counted. lapsed: not settled, and no longer counted. */
-  state: PeekReservationsState;
-  /** The estimate, or the settled amount. */
-  amount: Micros;
-  /** When it was made. */
-  at: Time | undefined;
-  /** When it stops counting: at the end of its hold, or when it leaves the longest window. */
-  countsUntil: Time | undefined;
 }
 
 /** One row of peek.challenges. */
@@ -609,86 +368,42 @@ export interface PeekChallengesResult {
 export interface PeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Limits whose admissions to list; only a sliding_log keeps each one. 0 to 16 rows. */
-  limits?: readonly PeekLimits[];
-  /** Unit of the reservations: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
 }
 
 /** The result of peek. */
 export interface PeekResult {
   /** Time of the call. */
   now: Time | undefined;
-  /** Admissions in the limits' logs. */
-  admissions: PeekAdmissionsResult[];
   /** The attempts. */
   attempts: PeekAttemptsResult[];
   /** Blocks that tiers started. */
   strikes: PeekStrikesResult[];
-  /** Reserved and settled amounts. */
-  reservations: PeekReservationsResult[];
   /** Challenges that are known. */
   challenges: PeekChallengesResult[];
 }
 
-const peekFn: Fn = {
-  library: "guard",
+const peekFn: Fn<PeekResult> = {
   name: "peek",
+  subjects: ["subject"],
+  args: [],
+  result: read.record<PeekResult>({
+    now: read.time,
+    attempts: read.list(read.record<PeekAttemptsResult>({
+      at: read.time,
+    })),
+    strikes: read.list(read.record<PeekStrikesResult>({
+      at: read.time,
+    })),
+    challenges: read.list(read.record<PeekChallengesResult>({
+      token: read.text,
+      state: read.oneOf(PeekChallengesStateValues),
+      issued: read.time,
+      expires: read.time,
+      payload: read.text,
+    })),
+  }),
   readOnly: true,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{}, { rows: [{ values: 17 }, {}] }, { rows: [{}] }, { rows: [{}] }, { rows: [{ text: true }, { values: 3 }, {}, {}, {}] }, { rows: [{ text: true }, { values: 2 }, {}, {}, { text: true }] }],
 };
-
-function peekArgs(a: Args, p: PeekParams): Args {
-  a.only(p, "subject", "limits", "unit");
-  a.rowKey("subject", p.subject, "charges", p.unit);
-  a.key("challenges", p.subject, "challenges");
-  a.key("attempts", p.subject, "attempts");
-  a.key("pages", p.subject, "attempt_pages");
-  for (const row of p.limits ?? []) {
-    a.rowKey("state", p.subject, "sliding_log", row.name);
-  }
-  a.rows("limits", (p.limits ?? []).length, 0, 16);
-  (p.limits ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "name");
-    a.text("name", row.name, 1, 64);
-  });
-  a.group = "";
-  a.text("unit", p.unit, 1, 32, true);
-  return a;
-}
-
-function peekResult(r: Reply): PeekResult {
-  return {
-    now: r.time(),
-    admissions: r.rows(() => ({
-      limit: r.count(),
-      at: r.time(),
-    })),
-    attempts: r.rows(() => ({
-      at: r.time(),
-    })),
-    strikes: r.rows(() => ({
-      at: r.time(),
-    })),
-    reservations: r.rows(() => ({
-      id: r.text(),
-      state: r.word(PeekReservationsStateValues),
-      amount: r.micros(),
-      at: r.time(),
-      countsUntil: r.time(),
-    })),
-    challenges: r.rows(() => ({
-      token: r.text(),
-      state: r.word(PeekChallengesStateValues),
-      issued: r.time(),
-      expires: r.time(),
-      payload: r.text(),
-    })),
-  };
-}
 
 /** One row of refund.taken. */
 export interface RefundTaken {
@@ -696,36 +411,16 @@ export interface RefundTaken {
   left: Duration;
 }
 
-/**
- * The arguments of refund.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
- * shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
- * never be allowed.
- *
- * - holder must be given if limits.kind is concurrency.
- *
- * - reservation must be given if budgets.
- *
- * - budgets must be given if reservation.
- *
- * - taken must have as many rows as limits.
- *
- * - limits must differ in kind or name: two rows would be one limit.
- */
+const RefundTakenRow: Row = {
+  fields: ["left"],
+};
+
+/** The arguments of refund. */
 export interface RefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Limits of the call. 0 to 16 rows. */
-  limits?: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
+  limits?: readonly Limit[];
   /** As in the call. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /**
@@ -733,18 +428,10 @@ export interface RefundParams {
    * it.
    */
   at?: Time;
-  /**
-   * How long ago the call was sent: charges that have expired since are not refunded. From 0s to 36500 days.
-   * Defaults to 0s.
-   */
+  /** Where the call did not say when: how long ago it was sent. From 0s to 36500 days. Defaults to 0s. */
   age?: Duration;
   /** Receipt that was admitted. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
-  /**
-   * Reservation of the call, which is cancelled in the accounts of budgets. 1 to 64 bytes. Undefined omits
-   * it.
-   */
-  reservation?: Text;
   /** Challenge that the call consumed, which becomes usable again. 1 to 128 bytes. Undefined omits it. */
   challenge?: Text;
   /** The subject of the keys that challenge uses. Defaults to the call's subject. */
@@ -753,97 +440,32 @@ export interface RefundParams {
   payload?: Text;
   /** What the call returned, one row per limit. 0 to 16 rows. */
   taken?: readonly RefundTaken[];
-  /**
-   * When the refund expires, from the call's result: from then on, nothing is refunded. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  expires?: Time;
   /** As in the call: required with a limit of kind concurrency. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
-  /** Budgets of the call. 0 to 16 rows. */
-  budgets?: BudgetPack;
-  /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
-  budgetsOf?: readonly Subject[];
 }
 
 /** The result of refund. */
 export interface RefundResult {
-  /** Whether it was refunded; false when the receipt is unknown, and when it has expired. */
+  /** Whether anything was given back: nothing is if the receipt is unknown. */
   refunded: boolean;
 }
 
-const refundFn: Fn = {
-  library: "guard",
+const refundFn: Fn<RefundResult> = {
   name: "refund",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }],
+  subjects: ["subject", "challengeOf"],
+  args: [["limits?", LimitRow], "weight?", "at?", "age?", "receipt?", "challenge?", "payload?",
+         ["taken?", RefundTakenRow], "holder?"],
+  result: read.record<RefundResult>({
+    refunded: read.bool,
+  }),
 };
 
-function refundArgs(a: Args, p: RefundParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "weight", "at", "age", "receipt", "reservation", "challenge", "challengeOf", "payload", "taken", "expires", "holder", "budgets", "budgetsOf");
-  a.key("subject", p.subject, "checked");
-  if (given(p.challenge)) a.key("challenges", p.challengeOf ?? p.subject, "challenges");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
-  a.pack("limits", p.limits, 0, 16);
-  a.integer("weight", p.weight, 1, 1000000000000, true);
-  a.time("at", p.at, 0, 9007199254740992, true);
-  a.duration("age", p.age, 0, 3153600000000000, true);
-  a.text("receipt", p.receipt, 1, 224, true);
-  a.text("reservation", p.reservation, 1, 64, true);
-  a.text("challenge", p.challenge, 1, 128, true);
-  a.text("payload", p.payload, 1, 1024, true);
-  a.rows("taken", (p.taken ?? []).length, 0, 16);
-  (p.taken ?? []).forEach((row, i) => {
-    a.row = i;
-    a.only(row, "left");
-    a.duration("left", row.left, 0, 3153600000000000);
-  });
-  a.group = "";
-  a.time("expires", p.expires, 0, 9007199254740992, true);
-  a.text("holder", p.holder, 1, 64, true);
-  a.pack("budgets", p.budgets, 0, 16);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    if (rowsOf(p.limits).some((row) => row.kind === "concurrency" && p.holder === undefined)) a.must("holder must be given if limits.kind is concurrency");
-    if (rowsOf(p.budgets).length > 0 && p.reservation === undefined) a.must("reservation must be given if budgets");
-    if (p.reservation !== undefined && rowsOf(p.budgets).length === 0) a.must("budgets must be given if reservation");
-    if ((p.taken?.length ?? 0) !== rowsOf(p.limits).length) a.must("taken must have as many rows as limits");
-    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
-  }
-  return a;
-}
-
-function refundResult(r: Reply): RefundResult {
-  return {
-    refunded: r.flag(),
-  };
-}
-
-/**
- * The arguments of release.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: kind must be concurrency.
- */
+/** The arguments of release. */
 export interface ReleaseParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** The limits of kind concurrency. 1 to 16 rows. */
-  limits: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
+  limits: readonly Limit[];
   /** The holder of the admit call. 1 to 64 bytes. */
   holder: Text;
   /**
@@ -859,51 +481,21 @@ export interface ReleaseResult {
   released: number;
 }
 
-const releaseFn: Fn = {
-  library: "guard",
+const releaseFn: Fn<ReleaseResult> = {
   name: "release",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 17 }],
+  subjects: ["subject"],
+  args: [["limits", LimitRow], "holder", "mark?"],
+  result: read.record<ReleaseResult>({
+    released: read.number,
+  }),
 };
 
-function releaseArgs(a: Args, p: ReleaseParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "holder", "mark");
-  a.key("subject", p.subject, "places");
-  a.key("left", p.subject, "left");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.pack("limits", p.limits, 1, 16);
-  a.text("holder", p.holder, 1, 64);
-  a.duration("mark", p.mark, 1000, 3600000000, true);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind !== "concurrency") a.must("kind must be concurrency", `limits.${i}.`);
-    });
-  }
-  return a;
-}
-
-function releaseResult(r: Reply): ReleaseResult {
-  return {
-    released: r.count(),
-  };
-}
-
-/**
- * The arguments of renew.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: kind must be concurrency.
- */
+/** The arguments of renew. */
 export interface RenewParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** The limits of kind concurrency. 1 to 16 rows. */
-  limits: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
+  limits: readonly Limit[];
   /** The holder of the admit call. 1 to 64 bytes. */
   holder: Text;
 }
@@ -914,80 +506,51 @@ export interface RenewResult {
   lost: number;
 }
 
-const renewFn: Fn = {
-  library: "guard",
+const renewFn: Fn<RenewResult> = {
   name: "renew",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
-  results: [{ values: 17 }],
+  subjects: ["subject"],
+  args: [["limits", LimitRow], "holder"],
+  result: read.record<RenewResult>({
+    lost: read.number,
+  }),
 };
 
-function renewArgs(a: Args, p: RenewParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "holder");
-  a.key("subject", p.subject, "places");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.pack("limits", p.limits, 1, 16);
-  a.text("holder", p.holder, 1, 64);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind !== "concurrency") a.must("kind must be concurrency", `limits.${i}.`);
-    });
-  }
-  return a;
-}
-
-function renewResult(r: Reply): RenewResult {
-  return {
-    lost: r.count(),
-  };
-}
-
-const SettleBudgetsOutcomeValues = ["settled", "repeated", "late", "unknown"] as const;
+const SettleOutcomeValues = ["settled", "repeated", "unknown"] as const;
 
 /** The values of outcome. */
-export type SettleBudgetsOutcome = typeof SettleBudgetsOutcomeValues[number];
+export type SettleOutcome = typeof SettleOutcomeValues[number];
 
 /** One row of settle.budgets. */
 export interface SettleBudgetsResult {
-  /** What was done in its account, as in cost.settle. */
-  outcome: SettleBudgetsOutcome;
   /** What is spent in the window now: 1200000 of a budget of 1000000. */
   spent: Micros;
   /** What is left of the budget; 0 when it is exceeded. */
   remaining: Micros;
 }
 
-/**
- * The arguments of settle.
- *
- * Besides the bounds of each:
- *
- * - each row of budgets: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of budgets: after must be above now: the caller's clock is more than a period behind the
- * server's.
- *
- * - units must differ in unit: a call has one amount of each.
- */
+/** The arguments of settle. */
 export interface SettleParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
+  /** The subject of the admit call; each account has its own key. The call's keys are made from it. */
   subject: Subject;
   /** Budgets of the admit call. 1 to 16 rows. */
-  budgets: BudgetPack;
-  /** The subjects of the rows of budgets, in order. Defaults to the call's subject for every row. */
-  budgetsOf?: readonly Subject[];
+  budgets: readonly Budget[];
   /** Reservation of the admit call. 1 to 64 bytes. */
   reservation: Text;
   /** Actual cost, in money. From 0 to 10^15. Defaults to 0. */
   actual?: Micros;
+  /**
+   * How long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to 3650
+   * days. Undefined omits it.
+   */
+  penalty?: Duration;
   /** Actual cost in other units than money. 0 to 4 rows. */
-  units?: UnitAmountPack;
+  units?: readonly UnitAmount[];
 }
 
 /** The result of settle. */
 export interface SettleResult {
+  /** What was done, as in cost.settle. */
+  outcome: SettleOutcome;
   /** Whether any budget of an account is exceeded now. */
   exceeded: boolean;
   /** How long reservations are refused from now on; 0 without a penalty. */
@@ -996,64 +559,27 @@ export interface SettleResult {
   budgets: SettleBudgetsResult[];
 }
 
-const settleFn: Fn = {
-  library: "guard",
+const settleFn: Fn<SettleResult> = {
   name: "settle",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
-  results: [{ values: 2 }, {}, { rows: [{ values: 4 }, {}, {}] }],
+  subjects: ["subject"],
+  args: [["budgets", BudgetRow], "reservation", "actual?", "penalty?", ["units?", UnitAmountRow]],
+  result: read.record<SettleResult>({
+    outcome: read.oneOf(SettleOutcomeValues),
+    exceeded: read.bool,
+    penalty: read.number,
+    budgets: read.list(read.record<SettleBudgetsResult>({
+      spent: read.number,
+      remaining: read.number,
+    })),
+  }),
 };
 
-function settleArgs(a: Args, p: SettleParams): Args {
-  a.only(p, "subject", "budgets", "budgetsOf", "reservation", "actual", "units");
-  a.key("subject", p.subject, "settled");
-  a.packKeys("budgets", p.budgets, p.subject, p.budgetsOf);
-  a.pack("budgets", p.budgets, 1, 16);
-  a.text("reservation", p.reservation, 1, 64);
-  a.integer("actual", p.actual, 0, 1000000000000000, true);
-  a.pack("units", p.units, 0, 4);
-  if (a.problems.length === 0) {
-    a.differ("units must differ in unit: a call has one amount of each", rowsOf(p.units).map((row) => [row.unit]));
-  }
-  return a;
-}
-
-function settleResult(r: Reply): SettleResult {
-  return {
-    exceeded: r.flag(),
-    penalty: r.duration(),
-    budgets: r.rows(() => ({
-      outcome: r.word(SettleBudgetsOutcomeValues),
-      spent: r.micros(),
-      remaining: r.micros(),
-    })),
-  };
-}
-
-/**
- * The arguments of take.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: cost must be 1.
- *
- * - each row of limits: kind must not be sliding_log or concurrency: only kinds that charge several at
- * once.
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- */
+/** The arguments of take. */
 export interface TakeParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** The limit: of cost 1, and not a sliding_log. 1 to 1 rows. */
-  limits: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
+  limits: readonly Limit[];
   /** Most to charge; more than the limit admits at once charges at most that. From 1 to 10^12. */
   most: Count;
 }
@@ -1070,48 +596,25 @@ export interface TakeResult {
   resetAfter: Duration;
   /** Wait until anything would be charged; 0 when allowed. */
   retryAfter: Duration;
-  /** When the charge no longer counts: a refund must come before; the epoch unless allowed. */
-  expires: Time | undefined;
+  /** When it was decided, for refund. */
+  at: Time | undefined;
 }
 
-const takeFn: Fn = {
-  library: "guard",
+const takeFn: Fn<TakeResult> = {
   name: "take",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
+  subjects: ["subject"],
+  args: [["limits", LimitRow], "most"],
+  result: read.record<TakeResult>({
+    allowed: read.bool,
+    taken: read.number,
+    remaining: read.number,
+    resetAfter: read.number,
+    retryAfter: read.number,
+    at: read.time,
+  }),
 };
 
-function takeArgs(a: Args, p: TakeParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "most");
-  a.key("subject", p.subject, "block");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.pack("limits", p.limits, 1, 1);
-  a.integer("most", p.most, 1, 1000000000000);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if ((row.cost ?? 1) !== 1) a.must("cost must be 1", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if ((row.kind === "sliding_log" || row.kind === "concurrency")) a.must("kind must not be sliding_log or concurrency: only kinds that charge several at once", `limits.${i}.`);
-    });
-  }
-  return a;
-}
-
-function takeResult(r: Reply): TakeResult {
-  return {
-    allowed: r.flag(),
-    taken: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-    expires: r.time(),
-  };
-}
-
-/** Calls guard_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls guard_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
@@ -1123,35 +626,50 @@ export class Client extends BaseClient {
    * Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
    * budgets and the challenge may belong to another subject or to all subjects together. An active block of
    * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
-   * is allowed: it charges only global limits. Otherwise every limit, the budgets and the challenge must
-   * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
-   * subject and unit are one account; what is unreserved must fit it, but is not charged. With repeats, that
-   * many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the
-   * call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+   * pays only for more weight than it has paid, and for global limits. Otherwise every limit, the budgets and
+   * the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
+   * do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not charged.
+   * With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a new
+   * request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
    *
-   * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
-   * limit never refuses; it is charged where it allows. A call whose holder release has marked is an error,
-   * and charges nothing.
+   * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
+   * never refuses; it is charged where it allows. A call whose holder release has marked is an error, and
+   * charges nothing.
+   *
+   * Besides the bounds of each, by their names on the server:
+   * - #budgets == 0 or reservation: a reservation is settled by its name.
    *
    * RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges
-   * would exceed 2^53 - 1
-   *
-   * RLSTATE: a key holds data that its library did not write
+   * would exceed 2^53 - 1.
+   * RLSTATE: a key holds data that its library did not write.
    */
   async admit(p: AdmitParams): Promise<AdmitResult> {
-    return admitResult(await this._call(admitFn, admitArgs(this._start(admitFn), p)));
+    return this._call(admitFn, p, () => [
+      this._key(p.subject, "block"),
+      ...(p.receipt?.length ? [this._key(p.receiptOf ?? p.subject, "receipt", p.receipt)] : []),
+      ...(p.tiers?.length ? [this._key(p.subject, "attempts")] : []),
+      ...(p.tiers?.length ? [this._key(p.subject, "strikes")] : []),
+      ...(p.challenge?.length ? [this._key(p.challengeOf ?? p.subject, "challenges")] : []),
+      ...(p.holder?.length ? [this._key(p.subject, "left", p.holder)] : []),
+      ...(p.reservation?.length ? [this._key(p.subject, "reservation", p.reservation)] : []),
+      ...this._keys(p.subject, LimitRow, p.limits), ...this._keys(p.subject, BudgetRow, p.budgets),
+      ...(p.blocks ?? []).map((of) => this._key(of, "block")),
+    ]);
   }
 
   /**
-   * Lists a subject's admissions, attempts, strikes, reservations and challenges; writes nothing.
+   * Lists a subject's attempts, strikes and challenges; writes nothing.
    *
    * Returns at most the newest 100 of each, oldest first. For what the subject may still do, call
-   * ratelimit.check_peek, abuse.status and cost.peek.
+   * ratelimit.check with look, abuse.status and cost.peek.
    *
-   * RLSTATE: a key holds data that its library did not write
+   * RLSTATE: a key holds data that its library did not write.
    */
   async peek(p: PeekParams): Promise<PeekResult> {
-    return peekResult(await this._call(peekFn, peekArgs(this._start(peekFn), p)));
+    return this._call(peekFn, p, () => [
+      this._key(p.subject, "peeked"), this._key(p.subject, "challenges"), this._key(p.subject, "attempts"),
+      this._key(p.subject, "strikes"),
+    ]);
   }
 
   /**
@@ -1160,59 +678,73 @@ export class Client extends BaseClient {
    * A receipt is refunded once; an unknown one does nothing. It is known for the call's dedup, 10 s by
    * default: to refund a request that may take longer, give its admission a longer dedup, or refund without
    * the receipt. Without a receipt every call refunds, so a caller that retries refunds twice. Charges that
-   * no longer count are not refunded, and neither are settled ones.
+   * no longer count are not refunded. What was reserved of budgets is given back by settle.
    *
-   * RLARG: limits that no call could have, or taken and limits differ in length
+   * Besides the bounds of each, by their names on the server:
+   * - #taken == #limits: each limit took something.
    *
-   * RLSTATE: a key holds data that its library did not write
+   * RLARG: limits that no call could have, or taken and limits differ in length.
+   * RLSTATE: a key holds data that its library did not write.
    */
   async refund(p: RefundParams): Promise<RefundResult> {
-    return refundResult(await this._call(refundFn, refundArgs(this._start(refundFn), p)));
+    return this._call(refundFn, p, () => [
+      this._key(p.subject, "receipt", p.receipt),
+      ...(p.challenge?.length ? [this._key(p.challengeOf ?? p.subject, "challenges")] : []),
+      ...this._keys(p.subject, LimitRow, p.limits),
+    ]);
   }
 
   /**
-   * Releases the places that an admit call charged of limits of kind concurrency. Places that the holder
-   * does not have are skipped.
+   * Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does
+   * not have are skipped.
    *
-   * A caller that got no answer to the admit call does not know whether it will still arrive. With mark,
-   * such a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A holder
-   * that is marked keeps its mark.
+   * A caller that got no answer to the admit call does not know whether it will still arrive. With mark, such
+   * a call is refused: if the holder lacks a place, admit takes nothing of it for that long. A holder that is
+   * marked keeps its mark.
    *
-   * RLARG: a limit is of another kind
+   * Besides the bounds of each, by their names on the server:
+   * - limits.kind == 'concurrency': only places are held.
    *
-   * RLSTATE: a key holds data that its kind did not write
+   * RLARG: a limit is of another kind.
+   * RLSTATE: a key holds data that its kind did not write.
    */
   async release(p: ReleaseParams): Promise<ReleaseResult> {
-    return releaseResult(await this._call(releaseFn, releaseArgs(this._start(releaseFn), p)));
+    return this._call(releaseFn, p, () => [
+      this._key(p.subject, "places"), this._key(p.subject, "left", p.holder),
+      ...this._keys(p.subject, LimitRow, p.limits),
+    ]);
   }
 
   /**
    * Extends the leases on the places that an admit call charged of limits of kind concurrency.
    *
-   * Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not
-   * charged again, even if there is room.
+   * Each lease lasts its limit's window from now on. A place whose lease has ended is lost: it is not charged
+   * again, even if there is room.
    *
-   * RLARG: a limit is of another kind
+   * Besides the bounds of each, by their names on the server:
+   * - limits.kind == 'concurrency': only places are held.
    *
-   * RLSTATE: a key holds data that its kind did not write
+   * RLARG: a limit is of another kind.
+   * RLSTATE: a key holds data that its kind did not write.
    */
   async renew(p: RenewParams): Promise<RenewResult> {
-    return renewResult(await this._call(renewFn, renewArgs(this._start(renewFn), p)));
+    return this._call(renewFn, p, () => [this._key(p.subject, "places"), ...this._keys(p.subject, LimitRow, p.limits)]);
   }
 
   /**
-   * Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
-   * often it is called.
+   * Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often
+   * it is called.
    *
-   * Each account is settled as by cost.settle: the cost is always recorded, even beyond a budget. An account
-   * whose unit the call omits is settled at 0.
+   * It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. An
+   * account whose unit the call omits is settled at 0.
    *
-   * RLARG: an account's charges would exceed 2^53 - 1
-   *
-   * RLSTATE: a key holds data that its library did not write
+   * RLARG: what an account has spent would exceed 2^53 - 1.
+   * RLSTATE: a key holds data that its library did not write.
    */
   async settle(p: SettleParams): Promise<SettleResult> {
-    return settleResult(await this._call(settleFn, settleArgs(this._start(settleFn), p)));
+    return this._call(settleFn, p, () => [
+      this._key(p.subject, "reservation", p.reservation), ...this._keys(p.subject, BudgetRow, p.budgets),
+    ]);
   }
 
   /**
@@ -1220,13 +752,17 @@ export class Client extends BaseClient {
    * batches.
    *
    * The limit's key is that of admit, so calls of both count together. A call that takes n charges what n
-   * requests would. Refund what was not used with refund, most as its weight, and expires.
+   * requests would. Refund what was not used with refund, most as its weight. A gcra that callers with other
+   * limits share counts until it is full for the one who took last.
    *
-   * RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other
+   * Besides the bounds of each, by their names on the server:
+   * - limits.cost == 1: most says how much.
+   * - limits.kind ~= 'sliding_log' and limits.kind ~= 'concurrency': only kinds that charge several at once.
    *
-   * RLSTATE: the limit's key holds data that its kind did not write
+   * RLARG: the limit charges more than 1 or counts requests, or its arguments contradict each other.
+   * RLSTATE: the limit's key holds data that its kind did not write.
    */
   async take(p: TakeParams): Promise<TakeResult> {
-    return takeResult(await this._call(takeFn, takeArgs(this._start(takeFn), p)));
+    return this._call(takeFn, p, () => [this._key(p.subject, "block"), ...this._keys(p.subject, LimitRow, p.limits)]);
   }
 }

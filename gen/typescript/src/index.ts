@@ -2,9 +2,7 @@
 
 export * from "./errors";
 export * from "./units";
-export type { Library, Options, Redis } from "./client";
-export { Cluster, type Address, type NodeClient } from "./cluster";
-export type { IORedis, NodeRedis } from "./send";
+export type { IORedis, Library, NodeCluster, NodeRedis, Options, Redis } from "./client";
 export * as abuse from "./abuse";
 export * as challenge from "./challenge";
 export * as concurrency from "./concurrency";

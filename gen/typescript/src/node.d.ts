@@ -2,17 +2,10 @@
 // The little of Node.js that the runtime uses, so that it compiles without @types/node.
 
 declare module "node:crypto" {
-  export function createHash(algorithm: string): { update(data: Uint8Array): { digest(encoding: "hex"): string } };
+  export function createHash(algorithm: string): { update(data: string | Uint8Array): { digest(encoding: "hex"): string } };
 }
 declare module "node:fs" {
   export function readFileSync(path: string): Uint8Array;
-}
-declare module "node:os" {
-  export function hostname(): string;
-}
-declare module "node:process" {
-  export const pid: number;
-  export function emitWarning(warning: string, type: string): void;
 }
 declare module "node:path" {
   export function join(...parts: string[]): string;

@@ -9,24 +9,26 @@
  * A namespace has one bucket with at most 1,000 overrides, each with an expiry. Processes poll list for
  * changes.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
-import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "override", version: "1.0.0", server: "override_v1" };
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
+import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
+
+export const library: Library = { name: "override", version: "1.0.0", server: "override_v1", identity: "override_v1@1.0.0" };
 
 /** The arguments of clear. */
 export interface ClearParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
   subject: Subject;
-  /** The subject whose overrides they are, as passed to set. 1 to 512 bytes. */
-  target: Text;
+  /** The subject whose overrides they are, as passed to set. 1 to 512 bytes. Undefined omits it. */
+  target?: Text;
   /**
    * The budget whose top-up it is; all overrides of the subject when omitted. 1 to 32 bytes. Undefined omits
    * it.
    */
   budget?: Text;
+  /** Whether to clear those of every subject. Defaults to false. */
+  all?: boolean;
 }
 
 /** The result of clear. */
@@ -37,62 +39,15 @@ export interface ClearResult {
   overrides: number;
 }
 
-const clearFn: Fn = {
-  library: "override",
+const clearFn: Fn<ClearResult> = {
   name: "clear",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1001 }],
+  subjects: ["subject"],
+  args: ["target?", "budget?", "all?"],
+  result: read.record<ClearResult>({
+    existed: read.bool,
+    overrides: read.number,
+  }),
 };
-
-function clearArgs(a: Args, p: ClearParams): Args {
-  a.only(p, "subject", "target", "budget");
-  a.key("subject", p.subject, "overrides");
-  a.text("target", p.target, 1, 512);
-  a.text("budget", p.budget, 1, 32, true);
-  return a;
-}
-
-function clearResult(r: Reply): ClearResult {
-  return {
-    existed: r.flag(),
-    overrides: r.count(),
-  };
-}
-
-/** The arguments of clearAll. */
-export interface ClearAllParams {
-  /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
-  subject: Subject;
-}
-
-/** The result of clearAll. */
-export interface ClearAllResult {
-  /** Whether there was anything to clear. */
-  existed: boolean;
-}
-
-const clearAllFn: Fn = {
-  library: "override",
-  name: "clear_all",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function clearAllArgs(a: Args, p: ClearAllParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "overrides");
-  return a;
-}
-
-function clearAllResult(r: Reply): ClearAllResult {
-  return {
-    existed: r.flag(),
-  };
-}
 
 const ListOverridesEffectValues = ["allow", "deny", "multiply", "add"] as const;
 
@@ -143,64 +98,36 @@ export interface ListResult {
   overrides: ListOverridesResult[];
 }
 
-const listFn: Fn = {
-  library: "override",
+const listFn: Fn<ListResult> = {
   name: "list",
-  readOnly: true,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, { rows: [{ text: true }, { values: 4 }, { values: 1000001 }, { text: true }, { text: true }, {}, {}, {}, {}, { text: true }, { text: true }] }],
-};
-
-function listArgs(a: Args, p: ListParams): Args {
-  a.only(p, "subject", "known");
-  a.key("subject", p.subject, "overrides");
-  a.integer("known", p.known, 0, 9007199254740992, true);
-  return a;
-}
-
-function listResult(r: Reply): ListResult {
-  return {
-    changed: r.flag(),
-    version: r.count(),
-    overrides: r.rows(() => ({
-      subject: r.text(),
-      effect: r.word(ListOverridesEffectValues),
-      factor: r.count(),
-      budget: r.text(),
-      unit: r.text(),
-      amount: r.micros(),
-      left: r.duration(),
-      ends: r.time(),
-      set: r.time(),
-      by: r.text(),
-      reason: r.text(),
+  subjects: ["subject"],
+  args: ["known?"],
+  result: read.record<ListResult>({
+    changed: read.bool,
+    version: read.number,
+    overrides: read.list(read.record<ListOverridesResult>({
+      subject: read.text,
+      effect: read.oneOf(ListOverridesEffectValues),
+      factor: read.number,
+      budget: read.text,
+      unit: read.text,
+      amount: read.number,
+      left: read.number,
+      ends: read.time,
+      set: read.time,
+      by: read.text,
+      reason: read.text,
     })),
-  };
-}
+  }),
+  readOnly: true,
+};
 
 const SetEffectValues = ["allow", "deny", "multiply", "add"] as const;
 
 /** The values of effect. */
 export type SetEffect = typeof SetEffectValues[number];
 
-/**
- * The arguments of set.
- *
- * Besides the bounds of each:
- *
- * - next must be above now.
- *
- * - budget and amount must be given if effect is add.
- *
- * - budget must be omitted unless effect is add.
- *
- * - amount must be omitted unless effect is add.
- *
- * - unit must be omitted unless effect is add.
- *
- * - next must be omitted unless effect is add.
- */
+/** The arguments of set. */
 export interface SetParams {
   /** One name for each namespace, under which its overrides are kept. The call's keys are made from it. */
   subject: Subject;
@@ -244,67 +171,39 @@ export interface SetResult {
   overrides: number;
 }
 
-const setFn: Fn = {
-  library: "override",
+const setFn: Fn<SetResult> = {
   name: "set",
-  readOnly: false,
-  codes: ["RLARG", "RLFULL", "RLSTATE"],
-  omissible: 5,
-  results: [{ values: 2 }, { values: 1048576 }, {}, { values: 1001 }],
+  subjects: ["subject"],
+  args: ["target", "effect", "duration", "by", "reason", "factor?", "next?", "budget?", "unit?", "amount?"],
+  result: read.record<SetResult>({
+    replaced: read.bool,
+    version: read.number,
+    ends: read.time,
+    overrides: read.number,
+  }),
+  codes: ["RLFULL"],
 };
 
-function setArgs(a: Args, p: SetParams): Args {
-  a.only(p, "subject", "target", "effect", "duration", "by", "reason", "factor", "next", "budget", "unit", "amount");
-  a.key("subject", p.subject, "overrides");
-  a.text("target", p.target, 1, 512);
-  a.word("effect", p.effect, SetEffectValues);
-  a.duration("duration", p.duration, 1000, 315360000000000);
-  a.text("by", p.by, 1, 128);
-  a.text("reason", p.reason, 1, 256);
-  a.integer("factor", p.factor, 1, 1000000, true);
-  a.time("next", p.next, 0, 9007199254740992, true);
-  a.text("budget", p.budget, 1, 32, true);
-  a.text("unit", p.unit, 1, 32, true);
-  a.integer("amount", p.amount, 1, 1000000000000000, true);
-  if (a.problems.length === 0) {
-    if (p.effect === "add" && (p.budget === undefined || p.amount === undefined)) a.must("budget and amount must be given if effect is add");
-    if (p.effect !== "add" && p.budget !== undefined) a.must("budget must be omitted unless effect is add");
-    if (p.effect !== "add" && p.amount !== undefined) a.must("amount must be omitted unless effect is add");
-    if (p.effect !== "add" && p.unit !== undefined) a.must("unit must be omitted unless effect is add");
-    if (p.effect !== "add" && p.next !== undefined) a.must("next must be omitted unless effect is add");
-  }
-  return a;
-}
-
-function setResult(r: Reply): SetResult {
-  return {
-    replaced: r.flag(),
-    version: r.count(),
-    ends: r.time(),
-    overrides: r.count(),
-  };
-}
-
-/** Calls override_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls override_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
   }
 
   /**
-   * Clears the overrides of a subject, or its top-up of one budget.
+   * Clears the overrides of a subject, or its top-up of one budget, or all overrides of a namespace,
+   * including unreadable ones.
    *
    * Expired overrides are deleted as well.
    *
-   * RLSTATE: the key holds data that is not an override
+   * Besides the bounds of each, by their names on the server:
+   * - target or all: it says whose overrides to clear.
+   * - not (all and (target or budget)): all of them are cleared.
+   *
+   * RLSTATE: the key holds data that is not an override.
    */
   async clear(p: ClearParams): Promise<ClearResult> {
-    return clearResult(await this._call(clearFn, clearArgs(this._start(clearFn), p)));
-  }
-
-  /** Clears all overrides of a namespace, including unreadable ones. */
-  async clearAll(p: ClearAllParams): Promise<ClearAllResult> {
-    return clearAllResult(await this._call(clearAllFn, clearAllArgs(this._start(clearAllFn), p)));
+    return this._call(clearFn, p, () => [this._key(p.subject, "overrides")]);
   }
 
   /**
@@ -314,26 +213,28 @@ export class Client extends BaseClient {
    * Every set and clear changes the version. An override that expires does not: callers expire each by their
    * own clock, after left.
    *
-   * RLSTATE: the key holds data that is not an override
+   * RLSTATE: the key holds data that is not an override.
    */
   async list(p: ListParams): Promise<ListResult> {
-    return listResult(await this._call(listFn, listArgs(this._start(listFn), p)));
+    return this._call(listFn, p, () => [this._key(p.subject, "overrides")]);
   }
 
   /**
-   * Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces
-   * only that of the same budget.
+   * Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces only
+   * that of the same budget.
    *
    * Expired overrides are deleted first. If there are 1,000 others, the call returns RLFULL and changes
    * nothing.
    *
-   * RLARG: next is not in the future
+   * Besides the bounds of each, by their names on the server:
+   * - effect ~= 'add' or budget and amount_micros: it adds that to a budget.
+   * - effect == 'add' or not (budget or amount_micros or unit or next_us): only add is about a budget.
    *
-   * RLFULL: there are 1,000 other overrides
-   *
-   * RLSTATE: the key holds data that is not an override
+   * RLARG: next is not in the future.
+   * RLFULL: there are 1,000 other overrides.
+   * RLSTATE: the key holds data that is not an override.
    */
   async set(p: SetParams): Promise<SetResult> {
-    return setResult(await this._call(setFn, setArgs(this._start(setFn), p)));
+    return this._call(setFn, p, () => [this._key(p.subject, "overrides")]);
   }
 }

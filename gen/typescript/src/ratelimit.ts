@@ -5,16 +5,17 @@
  *
  * Rate limits that hold under any concurrency: every decision is one atomic call, on the server's clock.
  *
- * Each limiter has a function that decides and charges, a peek that charges nothing, a refund and a reset.
- * A limit is at most 10^12: thousands of the largest charges add up below 2^53, to which numbers are
- * exact. That of a sliding_log is at most 10^6, because it stores each admission.
+ * A function for each limiter decides and charges. check decides several limits together. refund and reset
+ * take limits of any kind. A cost of 0 only looks. A limit is at most 10^12: thousands of the largest
+ * charges add up below 2^53, to which numbers are exact. That of a sliding_log is at most 10^6, because it
+ * stores each admission.
  */
-import { BaseClient, type Library, type Options, type Redis } from "./client";
-import type { Reply } from "./reply";
-import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
-import { given, Pack, rowsOf, same, type Args, type Fn } from "./wire";
 
-export const library: Library = { name: "ratelimit", version: "1.0.0", server: "ratelimit_v1" };
+import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";
+import * as read from "./client";
+import type { Count, Duration, Micros, Subject, Text, Time } from "./units";
+
+export const library: Library = { name: "ratelimit", version: "1.0.0", server: "ratelimit_v1", identity: "ratelimit_v1@1.0.0" };
 
 const LimitKindValues = ["sliding_log", "sliding_counter", "fixed_window", "gcra", "quota", "concurrency"] as const;
 
@@ -24,46 +25,34 @@ export type LimitKind = typeof LimitKindValues[number];
 /**
  * One row of lib/limit.lua.
  *
- * Besides the bounds of each:
- *
- * - burst must be omitted unless kind is gcra.
- *
- * - burst * window must be at most limit * 36500d: a bucket must fill within 100 years.
- *
- * - limit must be at most 1000000 if kind is sliding_log: it stores every request.
- *
- * - limit must be at most 1000000 if kind is concurrency: it stores every holder.
- *
- * - cost must be at most 1 if kind is sliding_log: it counts requests.
- *
- * - window must be at most 90d if kind is sliding_counter.
- *
- * - window must be at least 1ms if kind is concurrency: it is the lease.
- *
- * - window must be at most 1d if kind is concurrency: it is the lease.
- *
- * - previous, start and after must be given if kind is quota.
- *
- * - previous, start and after must be omitted unless kind is quota.
- *
- * - previous must be below start.
- *
- * - start + window must be below after.
- *
- * - after must be at most previous + 3650d.
+ * Besides the bounds of each, by their names on the server:
+ * - (kind == 'quota') == (window_us == nil): all but a quota have a window.
+ * - burst == nil or kind == 'gcra': only a gcra has a burst.
+ * - burst == nil or burst * window_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+ * - limit <= 1000000 or kind ~= 'sliding_log' and kind ~= 'concurrency': it stores every request.
+ * - cost <= 1 or kind ~= 'sliding_log': it counts requests.
+ * - kind ~= 'concurrency' or window_us <= 86400000000: it is the lease, 1d at most.
+ * - kind == 'quota' or not (previous_us or start_us or next_us or after_us): only a quota has periods.
+ * - kind ~= 'quota' or previous_us and start_us and next_us and after_us: a quota has periods.
+ * - kind ~= 'quota' or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+ * each other.
+ * - kind ~= 'quota' or after_us <= previous_us + 315360000000000: a quota's periods take 10 years at most.
  */
 export interface Limit {
-  /** The limit's name: minute. 1 to 64 bytes. */
-  name: Text;
   /** How it counts, like the function of that name; a concurrency like concurrency.acquire. */
   kind: LimitKind;
   /** Most that may be charged in a window; for a gcra, tokens gained per window. From 1 to 10^12. */
   limit: Count;
   /**
-   * Length of the window, at most 90 days for a sliding_counter; for a gcra, its period; for a quota, from
-   * start to the next start; for a concurrency, the lease, 1ms to 1d. From 1µs to 3650 days.
+   * Length of the window; for a gcra, its period; for a concurrency, the lease, 1ms to 1d. All but a quota
+   * have one. From 1ms to 3650 days. Undefined omits it.
    */
-  window: Duration;
+  window?: Duration;
+  /**
+   * Tells limits of one subject apart that have the same kind and window: login. 1 to 64 bytes. Undefined
+   * omits it.
+   */
+  name?: Text;
   /** Most tokens a gcra holds; limit when omitted. Only for a gcra. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
   /**
@@ -71,59 +60,30 @@ export interface Limit {
    * at most 1000. From 0 to 10^12. Defaults to 1.
    */
   cost?: Count;
-  /** Whether the limit only reports and never refuses. */
+  /** Whether the limit only reports and never refuses. Defaults to false. */
   shadow?: boolean;
-  /** Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts. */
+  /**
+   * Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
+   * Defaults to false.
+   */
   global?: boolean;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
   previous?: Time;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
   start?: Time;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
+  next?: Time;
+  /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
   after?: Time;
+  /** The subject of the row's keys. Defaults to the call's subject. */
+  of?: Subject;
 }
 
-/** Encoded rows for any number of calls. */
-export type LimitPack = Pack<Limit>;
-
-/** Encodes rows. Keep the result: calls then encode nothing, and the server decodes each pack once. Throws ArgumentError. */
-export function packLimit(...rows: Limit[]): LimitPack {
-  return new Pack(
-    "limit",
-    4,
-    rows,
-    (a, row) => {
-      a.only(row, "name", "kind", "limit", "window", "burst", "cost", "shadow", "global", "previous", "start", "after");
-      a.text("name", row.name, 1, 64);
-      a.word("kind", row.kind, LimitKindValues);
-      a.integer("limit", row.limit, 1, 1000000000000);
-      a.duration("window", row.window, 1, 315360000000000);
-      a.integer("burst", row.burst, 1, 1000000000000, true);
-      a.integer("cost", row.cost, 0, 1000000000000, true);
-      a.flag("shadow", row.shadow, true);
-      a.flag("global", row.global, true);
-      a.time("previous", row.previous, 0, 9007199254740992, true);
-      a.time("start", row.start, 0, 9007199254740992, true);
-      a.time("after", row.after, 0, 9007199254740992, true);
-      if (a.problems.length === 0) {
-        if (row.kind !== "gcra" && row.burst !== undefined) a.must("burst must be omitted unless kind is gcra", `${a.group}.${a.row}.`);
-        if (row.burst !== undefined && row.burst * row.window > row.limit * 3153600000000000) a.must("burst * window must be at most limit * 36500d: a bucket must fill within 100 years", `${a.group}.${a.row}.`);
-        if (row.kind === "sliding_log" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is sliding_log: it stores every request", `${a.group}.${a.row}.`);
-        if (row.kind === "concurrency" && row.limit > 1000000) a.must("limit must be at most 1000000 if kind is concurrency: it stores every holder", `${a.group}.${a.row}.`);
-        if (row.kind === "sliding_log" && (row.cost ?? 1) > 1) a.must("cost must be at most 1 if kind is sliding_log: it counts requests", `${a.group}.${a.row}.`);
-        if (row.kind === "sliding_counter" && row.window > 7776000000000) a.must("window must be at most 90d if kind is sliding_counter", `${a.group}.${a.row}.`);
-        if (row.kind === "concurrency" && 1000 > row.window) a.must("window must be at least 1ms if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
-        if (row.kind === "concurrency" && row.window > 86400000000) a.must("window must be at most 1d if kind is concurrency: it is the lease", `${a.group}.${a.row}.`);
-        if (row.kind === "quota" && (row.previous === undefined || row.start === undefined || row.after === undefined)) a.must("previous, start and after must be given if kind is quota", `${a.group}.${a.row}.`);
-        if (row.kind !== "quota" && (row.previous !== undefined || row.start !== undefined || row.after !== undefined)) a.must("previous, start and after must be omitted unless kind is quota", `${a.group}.${a.row}.`);
-        if (row.previous !== undefined && row.start !== undefined && row.previous >= row.start) a.must("previous must be below start", `${a.group}.${a.row}.`);
-        if (row.start !== undefined && row.after !== undefined && row.start + row.window >= row.after) a.must("start + window must be below after", `${a.group}.${a.row}.`);
-        if (row.after !== undefined && row.previous !== undefined && row.after > row.previous + 315360000000000) a.must("after must be at most previous + 3650d", `${a.group}.${a.row}.`);
-      }
-    },
-    (row) => [[row.kind, row.name]],
-  );
-}
+const LimitRow: Row = {
+  fields: ["kind", "limit", "window?", "name?", "burst?", "cost?", "shadow?", "global?", "previous?", "start?",
+           "next?", "after?"],
+  keys: (row: Limit) => [[row.kind, row.window, row.name]],
+};
 
 /** One row of lib/limit.lua. */
 export interface LimitResult {
@@ -132,8 +92,8 @@ export interface LimitResult {
   /** What is left after the call: 7 when 3 of 10 are used. */
   remaining: number;
   /**
-   * Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of
-   * the call's own places has left.
+   * Wait until the limit has its full capacity again; 0 when it has. For a concurrency, what the lease of the
+   * call's own places has left.
    */
   resetAfter: Duration;
   /**
@@ -143,271 +103,79 @@ export interface LimitResult {
   retryAfter: Duration;
 }
 
-/**
- * The arguments of check.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
- * shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
- * never be allowed.
- *
- * - limits must differ in kind or name: two rows would be one limit.
- *
- * - each row of limits: kind must not be concurrency: it needs a holder.
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- */
+/** The arguments of check. */
 export interface CheckParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Limits that are decided together. 1 to 16 rows. */
-  limits: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
+  limits: readonly Limit[];
   /** Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
   /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
-  /**
-   * How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. Undefined omits
-   * it.
-   */
+  /** How long a receipt is known; the longest window when omitted. From 1ms to 3650 days. Undefined omits it. */
   dedup?: Duration;
+  /** Only to look: the answer is that of the call, and nothing is charged. Defaults to false. */
+  look?: boolean;
 }
 
 /** The result of check. */
 export interface CheckResult {
   /** Whether every limit allowed the call, so that every cost was charged. */
   allowed: boolean;
-  /** Whether the receipt was known, so that only global limits were charged. */
+  /** Whether the receipt was known. */
   duplicate: boolean;
   /** Number of limits that refused: 1 of 2; 0 when allowed. */
   refused: number;
   /** Wait until every limit allows the call: the longest of their waits; 0 when allowed. */
   retryAfter: Duration;
+  /** When it was decided, for refund; the epoch if neither a limit nor a receipt needed the clock. */
+  at: Time | undefined;
   /** One result per limit, in the order of the call. */
   limits: LimitResult[];
 }
 
-const checkFn: Fn = {
-  library: "ratelimit",
+const checkFn: Fn<CheckResult> = {
   name: "check",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }, { values: 2 }, { values: 17 }, {}, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }],
-};
-
-function checkArgs(a: Args, p: CheckParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "weight", "receipt", "dedup");
-  a.key("subject", p.subject, "checked");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.pack("limits", p.limits, 1, 16);
-  a.integer("weight", p.weight, 1, 1000000000000, true);
-  a.text("receipt", p.receipt, 1, 256, true);
-  a.duration("dedup", p.dedup, 1, 315360000000000, true);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind === "concurrency") a.must("kind must not be concurrency: it needs a holder", `limits.${i}.`);
-    });
-  }
-  return a;
-}
-
-function checkResult(r: Reply): CheckResult {
-  return {
-    allowed: r.flag(),
-    duplicate: r.flag(),
-    refused: r.count(),
-    retryAfter: r.duration(),
-    limits: r.rows(() => ({
-      allowed: r.flag(),
-      remaining: r.count(),
-      resetAfter: r.duration(),
-      retryAfter: r.duration(),
+  subjects: ["subject"],
+  args: [["limits", LimitRow], "weight?", "receipt?", "dedup?", "look?"],
+  result: read.record<CheckResult>({
+    allowed: read.bool,
+    duplicate: read.bool,
+    refused: read.number,
+    retryAfter: read.number,
+    at: read.time,
+    limits: read.list(read.record<LimitResult>({
+      allowed: read.bool,
+      remaining: read.number,
+      resetAfter: read.number,
+      retryAfter: read.number,
     })),
-  };
-}
-
-/**
- * The arguments of checkPeek.
- *
- * Besides the bounds of each:
- *
- * - each row of limits: cost * weight must be at most limit unless kind is sliding_log, or burst or
- * shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most burst unless shadow: it can never be allowed.
- *
- * - each row of limits: cost * weight must be at most 1000 if kind is concurrency unless shadow: it can
- * never be allowed.
- *
- * - limits must differ in kind or name: two rows would be one limit.
- *
- * - each row of limits: previous must be at most now: the caller's clock is more than a period ahead of
- * the server's.
- *
- * - each row of limits: after must be above now: the caller's clock is more than a period behind the
- * server's.
- */
-export interface CheckPeekParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Limits that are decided together. 1 to 16 rows. */
-  limits: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
-  /** Multiplies every cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
-  weight?: Count;
-  /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
-  receipt?: Text;
-  /**
-   * How long a receipt is known; the longest window when omitted. From 1µs to 3650 days. Undefined omits
-   * it.
-   */
-  dedup?: Duration;
-}
-
-/** The result of checkPeek. */
-export interface CheckPeekResult {
-  /** Whether every limit would allow the call. */
-  allowed: boolean;
-  /** Whether the receipt is known. */
-  duplicate: boolean;
-  /** Number of limits that would refuse: 1 of 2; 0 when allowed. */
-  refused: number;
-  /** Wait until every limit allows the call: the longest of their waits; 0 when allowed. */
-  retryAfter: Duration;
-  /** One result per limit: remaining is what is left now, 10 of 10 before the first call. */
-  limits: LimitResult[];
-}
-
-const checkPeekFn: Fn = {
-  library: "ratelimit",
-  name: "check_peek",
-  readOnly: true,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }, { values: 2 }, { values: 17 }, {}, { rows: [{ values: 2 }, { values: 1048576 }, {}, {}] }],
+  }),
 };
 
-function checkPeekArgs(a: Args, p: CheckPeekParams): Args {
-  a.only(p, "subject", "limits", "limitsOf", "weight", "receipt", "dedup");
-  a.key("subject", p.subject, "checked");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.pack("limits", p.limits, 1, 16);
-  a.integer("weight", p.weight, 1, 1000000000000, true);
-  a.text("receipt", p.receipt, 1, 256, true);
-  a.duration("dedup", p.dedup, 1, 315360000000000, true);
-  if (a.problems.length === 0) {
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind !== "sliding_log" && row.burst === undefined && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > row.limit) a.must("cost * weight must be at most limit unless kind is sliding_log, or burst or shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (!row.shadow && row.burst !== undefined && (row.cost ?? 1) * (p.weight ?? 1) > row.burst) a.must("cost * weight must be at most burst unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    rowsOf(p.limits).forEach((row, i) => {
-      if (row.kind === "concurrency" && !row.shadow && (row.cost ?? 1) * (p.weight ?? 1) > 1000) a.must("cost * weight must be at most 1000 if kind is concurrency unless shadow: it can never be allowed", `limits.${i}.`);
-    });
-    a.differ("limits must differ in kind or name: two rows would be one limit", rowsOf(p.limits).map((row) => [row.kind, row.name]), p.limitsOf);
-  }
-  return a;
-}
-
-function checkPeekResult(r: Reply): CheckPeekResult {
-  return {
-    allowed: r.flag(),
-    duplicate: r.flag(),
-    refused: r.count(),
-    retryAfter: r.duration(),
-    limits: r.rows(() => ({
-      allowed: r.flag(),
-      remaining: r.count(),
-      resetAfter: r.duration(),
-      retryAfter: r.duration(),
-    })),
-  };
-}
-
-/** The arguments of checkReset. */
-export interface CheckResetParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Limits to reset, by kind and name. 1 to 16 rows. */
-  limits: LimitPack;
-  /** The subjects of the rows of limits, in order. Defaults to the call's subject for every row. */
-  limitsOf?: readonly Subject[];
-}
-
-/** The result of checkReset. */
-export interface CheckResetResult {
-  /** Whether there was anything to reset. */
-  existed: boolean;
-}
-
-const checkResetFn: Fn = {
-  library: "ratelimit",
-  name: "check_reset",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function checkResetArgs(a: Args, p: CheckResetParams): Args {
-  a.only(p, "subject", "limits", "limitsOf");
-  a.key("subject", p.subject, "checked");
-  a.packKeys("limits", p.limits, p.subject, p.limitsOf);
-  a.pack("limits", p.limits, 1, 16);
-  return a;
-}
-
-function checkResetResult(r: Reply): CheckResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-/**
- * The arguments of fixedWindow.
- *
- * Besides the bounds of each:
- *
- * - cost must be at most limit: it can never be allowed.
- */
+/** The arguments of fixedWindow. */
 export interface FixedWindowParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Most that may be charged in a window. From 1 to 10^12. */
   limit: Count;
-  /** Length of the window. From 1µs to 3650 days. */
+  /** Length of the window. From 1ms to 3650 days. */
   window: Duration;
-  /** Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1. */
+  /** Tells limits of one subject apart that have the same window. 1 to 64 bytes. Undefined omits it. */
+  name?: Text;
+  /** Amount to charge; 0 only looks. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
+  /**
+   * Whether to charge as much as is left, up to cost: for consumers that take work in batches. Defaults to
+   * false.
+   */
+  atMost?: boolean;
 }
 
 /** The result of fixedWindow. */
 export interface FixedWindowResult {
-  /** Whether cost was charged. */
+  /** Whether cost was charged; with at_most, whether anything was. */
   allowed: boolean;
   /** What is left after the call: 7 when 3 of 10 are used. */
   remaining: number;
@@ -415,945 +183,228 @@ export interface FixedWindowResult {
   resetAfter: Duration;
   /** Wait until cost would be allowed, exact to the millisecond; 0 when allowed. */
   retryAfter: Duration;
-}
-
-const fixedWindowFn: Fn = {
-  library: "ratelimit",
-  name: "fixed_window",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
-};
-
-function fixedWindowArgs(a: Args, p: FixedWindowParams): Args {
-  a.only(p, "subject", "limit", "window", "cost");
-  a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 315360000000000);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function fixedWindowResult(r: Reply): FixedWindowResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/** The arguments of fixedWindowAtMost. */
-export interface FixedWindowAtMostParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a window. From 1 to 10^12. */
-  limit: Count;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /** Most to charge; more than limit charges at most limit. From 1 to 10^12. */
-  most: Count;
-}
-
-/** The result of fixedWindowAtMost. */
-export interface FixedWindowAtMostResult {
-  /** Whether anything was charged. */
-  allowed: boolean;
-  /** The amount charged: 3 when 3 were left and most is 10. */
+  /** The amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused. */
   taken: number;
-  /** What is left after the call. */
-  remaining: number;
-  /** Wait until the window ends; 0 when none is active. */
-  resetAfter: Duration;
-  /** Wait until anything would be charged, exact to the millisecond; 0 when allowed. */
-  retryAfter: Duration;
-  /** When the window ends: a refund must come before; the epoch unless allowed. */
-  expires: Time | undefined;
+  /** When it was decided, for refund; the epoch unless at_most is set. */
+  at: Time | undefined;
 }
 
-const fixedWindowAtMostFn: Fn = {
-  library: "ratelimit",
-  name: "fixed_window_at_most",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
+const fixedWindowFn: Fn<FixedWindowResult> = {
+  name: "fixed_window",
+  subjects: ["subject"],
+  args: ["limit", "window", "name?", "cost?", "atMost?"],
+  result: read.record<FixedWindowResult>({
+    allowed: read.bool,
+    remaining: read.number,
+    resetAfter: read.number,
+    retryAfter: read.number,
+    taken: read.number,
+    at: read.time,
+  }),
 };
 
-function fixedWindowAtMostArgs(a: Args, p: FixedWindowAtMostParams): Args {
-  a.only(p, "subject", "limit", "window", "most");
-  a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 315360000000000);
-  a.integer("most", p.most, 1, 1000000000000);
-  return a;
-}
-
-function fixedWindowAtMostResult(r: Reply): FixedWindowAtMostResult {
-  return {
-    allowed: r.flag(),
-    taken: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-    expires: r.time(),
-  };
-}
-
-/**
- * The arguments of fixedWindowPeek.
- *
- * Besides the bounds of each:
- *
- * - cost must be at most limit: it can never be allowed.
- */
-export interface FixedWindowPeekParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a window. From 1 to 10^12. */
-  limit: Count;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /** Amount that would be charged. From 0 to 10^12. Defaults to 1. */
-  cost?: Count;
-}
-
-/** The result of fixedWindowPeek. */
-export interface FixedWindowPeekResult {
-  /** Whether cost would be charged. */
-  allowed: boolean;
-  /** What is left now: 10 of 10 before the first call. */
-  remaining: number;
-  /** Wait until the window ends; 0 when none is active. */
-  resetAfter: Duration;
-  /** Wait until cost would be allowed, exact to the millisecond; 0 when allowed. */
-  retryAfter: Duration;
-}
-
-const fixedWindowPeekFn: Fn = {
-  library: "ratelimit",
-  name: "fixed_window_peek",
-  readOnly: true,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
-};
-
-function fixedWindowPeekArgs(a: Args, p: FixedWindowPeekParams): Args {
-  a.only(p, "subject", "limit", "window", "cost");
-  a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 315360000000000);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function fixedWindowPeekResult(r: Reply): FixedWindowPeekResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/** The arguments of fixedWindowRefund. */
-export interface FixedWindowRefundParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a window. From 1 to 10^12. */
-  limit: Count;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-  /** Amount to refund. From 1 to 10^12. Defaults to 1. */
-  cost?: Count;
-  /**
-   * When the refund expires, from the call's result: from then on, nothing is refunded. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  expires?: Time;
-}
-
-/** The result of fixedWindowRefund. */
-export interface FixedWindowRefundResult {
-  /** Amount that was refunded: 2 of 5 when 2 were charged; 0 when none was. */
-  refunded: number;
-  /** What is left after the call: 8 when 2 of 10 are still used. */
-  remaining: number;
-  /** Wait until the window ends; 0 when none is active. */
-  resetAfter: Duration;
-}
-
-const fixedWindowRefundFn: Fn = {
-  library: "ratelimit",
-  name: "fixed_window_refund",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 2,
-  results: [{ values: 1048576 }, {}, {}],
-};
-
-function fixedWindowRefundArgs(a: Args, p: FixedWindowRefundParams): Args {
-  a.only(p, "subject", "limit", "window", "cost", "expires");
-  a.key("subject", p.subject, "window");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 315360000000000);
-  a.integer("cost", p.cost, 1, 1000000000000, true);
-  a.time("expires", p.expires, 0, 9007199254740992, true);
-  return a;
-}
-
-function fixedWindowRefundResult(r: Reply): FixedWindowRefundResult {
-  return {
-    refunded: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-  };
-}
-
-/** The arguments of fixedWindowReset. */
-export interface FixedWindowResetParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-}
-
-/** The result of fixedWindowReset. */
-export interface FixedWindowResetResult {
-  /** Whether there was anything to reset. */
-  existed: boolean;
-}
-
-const fixedWindowResetFn: Fn = {
-  library: "ratelimit",
-  name: "fixed_window_reset",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function fixedWindowResetArgs(a: Args, p: FixedWindowResetParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "window");
-  return a;
-}
-
-function fixedWindowResetResult(r: Reply): FixedWindowResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-/**
- * The arguments of gcra.
- *
- * Besides the bounds of each:
- *
- * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
- *
- * - cost must be at most burst: it can never be allowed.
- *
- * - cost must be at most limit unless burst: it can never be allowed.
- */
+/** The arguments of gcra. */
 export interface GcraParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Tokens gained per period. From 1 to 10^12. */
   limit: Count;
-  /** Time in which limit tokens are gained. From 1µs to 3650 days. */
+  /** Time in which limit tokens are gained. From 1ms to 3650 days. */
   period: Duration;
   /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
   burst?: Count;
-  /** Tokens to take; 0 takes nothing. From 0 to 10^12. Defaults to 1. */
+  /** Tells limits of one subject apart that have the same window. 1 to 64 bytes. Undefined omits it. */
+  name?: Text;
+  /** Tokens to take; 0 only looks. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
+  /**
+   * Whether to take as many tokens as there are, up to cost: for consumers that take work in batches.
+   * Defaults to false.
+   */
+  atMost?: boolean;
 }
 
 /** The result of gcra. */
 export interface GcraResult {
-  /** Whether cost was taken. */
+  /** Whether cost was taken; with at_most, whether any token was. */
   allowed: boolean;
   /** Whole tokens left after the call: 7 when 3 of 10 are taken. */
   remaining: number;
   /** Wait until the bucket is full; 0 when it is. */
   resetAfter: Duration;
-  /** Wait until cost would be allowed, exact to the resolution; 0 when allowed. */
+  /** Wait until cost would be allowed, exact to the millisecond; 0 when allowed. */
   retryAfter: Duration;
-}
-
-const gcraFn: Fn = {
-  library: "ratelimit",
-  name: "gcra",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
-};
-
-function gcraArgs(a: Args, p: GcraParams): Args {
-  a.only(p, "subject", "limit", "period", "burst", "cost");
-  a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000000000, true);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
-    if (p.burst !== undefined && (p.cost ?? 1) > p.burst) a.must("cost must be at most burst: it can never be allowed");
-    if (p.burst === undefined && (p.cost ?? 1) > p.limit) a.must("cost must be at most limit unless burst: it can never be allowed");
-  }
-  return a;
-}
-
-function gcraResult(r: Reply): GcraResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/**
- * The arguments of gcraAtMost.
- *
- * Besides the bounds of each:
- *
- * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
- */
-export interface GcraAtMostParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Tokens gained per period. From 1 to 10^12. */
-  limit: Count;
-  /** Time in which limit tokens are gained. From 1µs to 3650 days. */
-  period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
-  burst?: Count;
-  /** Most tokens to take; more than burst takes at most burst. From 1 to 10^12. */
-  most: Count;
-}
-
-/** The result of gcraAtMost. */
-export interface GcraAtMostResult {
-  /** Whether any token was taken. */
-  allowed: boolean;
-  /** Tokens taken: 3 when there were 3 and most is 10. */
+  /** The tokens taken: cost, or 3 when 3 were left and at_most is set; 0 when refused. */
   taken: number;
-  /** Whole tokens left after the call. */
-  remaining: number;
-  /** Wait until the bucket is full; 0 when it is. */
-  resetAfter: Duration;
-  /** Wait until there is a token; 0 when allowed. */
-  retryAfter: Duration;
-  /** When the bucket is full if no more is taken: a refund must come before; the epoch unless allowed. */
-  expires: Time | undefined;
+  /** When it was decided, for refund; the epoch unless at_most is set. */
+  at: Time | undefined;
 }
 
-const gcraAtMostFn: Fn = {
-  library: "ratelimit",
-  name: "gcra_at_most",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
+const gcraFn: Fn<GcraResult> = {
+  name: "gcra",
+  subjects: ["subject"],
+  args: ["limit", "period", "burst?", "name?", "cost?", "atMost?"],
+  result: read.record<GcraResult>({
+    allowed: read.bool,
+    remaining: read.number,
+    resetAfter: read.number,
+    retryAfter: read.number,
+    taken: read.number,
+    at: read.time,
+  }),
 };
 
-function gcraAtMostArgs(a: Args, p: GcraAtMostParams): Args {
-  a.only(p, "subject", "limit", "period", "burst", "most");
-  a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000000000, true);
-  a.integer("most", p.most, 1, 1000000000000);
-  if (a.problems.length === 0) {
-    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
-  }
-  return a;
-}
-
-function gcraAtMostResult(r: Reply): GcraAtMostResult {
-  return {
-    allowed: r.flag(),
-    taken: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-    expires: r.time(),
-  };
-}
-
-/**
- * The arguments of gcraPeek.
- *
- * Besides the bounds of each:
- *
- * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
- *
- * - cost must be at most burst: it can never be allowed.
- *
- * - cost must be at most limit unless burst: it can never be allowed.
- */
-export interface GcraPeekParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Tokens gained per period. From 1 to 10^12. */
-  limit: Count;
-  /** Time in which limit tokens are gained. From 1µs to 3650 days. */
-  period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
-  burst?: Count;
-  /** Tokens that would be taken. From 0 to 10^12. Defaults to 1. */
-  cost?: Count;
-}
-
-/** The result of gcraPeek. */
-export interface GcraPeekResult {
-  /** Whether cost would be taken. */
-  allowed: boolean;
-  /** Whole tokens in the bucket now: 10 in an untouched bucket of 10. */
-  remaining: number;
-  /** Wait until the bucket is full; 0 when it is. */
-  resetAfter: Duration;
-  /** Wait until cost would be allowed, exact to the resolution; 0 when allowed. */
-  retryAfter: Duration;
-}
-
-const gcraPeekFn: Fn = {
-  library: "ratelimit",
-  name: "gcra_peek",
-  readOnly: true,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
-};
-
-function gcraPeekArgs(a: Args, p: GcraPeekParams): Args {
-  a.only(p, "subject", "limit", "period", "burst", "cost");
-  a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000000000, true);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
-    if (p.burst !== undefined && (p.cost ?? 1) > p.burst) a.must("cost must be at most burst: it can never be allowed");
-    if (p.burst === undefined && (p.cost ?? 1) > p.limit) a.must("cost must be at most limit unless burst: it can never be allowed");
-  }
-  return a;
-}
-
-function gcraPeekResult(r: Reply): GcraPeekResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/**
- * The arguments of gcraRefund.
- *
- * Besides the bounds of each:
- *
- * - burst * period must be at most limit * 36500d: a bucket must fill within 100 years.
- */
-export interface GcraRefundParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Tokens gained per period. From 1 to 10^12. */
-  limit: Count;
-  /** Time in which limit tokens are gained. From 1µs to 3650 days. */
-  period: Duration;
-  /** Most tokens the bucket holds; limit when omitted. From 1 to 10^12. Undefined omits it. */
-  burst?: Count;
-  /** Tokens to return. From 1 to 10^12. Defaults to 1. */
-  cost?: Count;
-  /**
-   * When the refund expires, from the call's result: from then on, nothing is returned. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
-   */
-  expires?: Time;
-}
-
-/** The result of gcraRefund. */
-export interface GcraRefundResult {
-  /** Whether the bucket had room for at least one token. */
-  refunded: boolean;
-  /** Whole tokens left after the call: 8 when 2 of 10 are still taken. */
-  remaining: number;
-  /** Wait until the bucket is full; 0 when it is. */
-  resetAfter: Duration;
-}
-
-const gcraRefundFn: Fn = {
-  library: "ratelimit",
-  name: "gcra_refund",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }, { values: 1048576 }, {}],
-};
-
-function gcraRefundArgs(a: Args, p: GcraRefundParams): Args {
-  a.only(p, "subject", "limit", "period", "burst", "cost", "expires");
-  a.key("subject", p.subject, "gcra");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("period", p.period, 1, 315360000000000);
-  a.integer("burst", p.burst, 1, 1000000000000, true);
-  a.integer("cost", p.cost, 1, 1000000000000, true);
-  a.time("expires", p.expires, 0, 9007199254740992, true);
-  if (a.problems.length === 0) {
-    if (p.burst !== undefined && p.burst * p.period > p.limit * 3153600000000000) a.must("burst * period must be at most limit * 36500d: a bucket must fill within 100 years");
-  }
-  return a;
-}
-
-function gcraRefundResult(r: Reply): GcraRefundResult {
-  return {
-    refunded: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-  };
-}
-
-/** The arguments of gcraReset. */
-export interface GcraResetParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-}
-
-/** The result of gcraReset. */
-export interface GcraResetResult {
-  /** Whether there was anything to reset. */
-  existed: boolean;
-}
-
-const gcraResetFn: Fn = {
-  library: "ratelimit",
-  name: "gcra_reset",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function gcraResetArgs(a: Args, p: GcraResetParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "gcra");
-  return a;
-}
-
-function gcraResetResult(r: Reply): GcraResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-/**
- * The arguments of quota.
- *
- * Besides the bounds of each:
- *
- * - previous must be below start.
- *
- * - start must be below next.
- *
- * - next must be below after.
- *
- * - after must be at most previous + 3650d.
- *
- * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
- *
- * - after must be above now: the caller's clock is more than a period behind the server's.
- *
- * - cost must be at most limit: it can never be allowed.
- */
+/** The arguments of quota. */
 export interface QuotaParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Most that may be charged in a period. From 1 to 10^12. */
   limit: Count;
-  /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
+  /**
+   * When the period before the one that the client's clock is in starts. From 1970-01-01T00:00:00Z to the
+   * year 2255.
+   */
   previous: Time;
-  /** When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255. */
+  /** When the one that the client's clock is in starts. From 1970-01-01T00:00:00Z to the year 2255. */
   start: Time;
-  /** When the next period starts. From 1970-01-01T00:00:00Z to the year 2255. */
+  /** When the next one starts. From 1970-01-01T00:00:00Z to the year 2255. */
   next: Time;
   /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
   after: Time;
-  /** Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1. */
+  /** Tells limits of one subject apart that have the same periods. 1 to 64 bytes. Undefined omits it. */
+  name?: Text;
+  /** Amount to charge; 0 only looks. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
+  /**
+   * Whether to charge as much as is left, up to cost: for consumers that take work in batches. Defaults to
+   * false.
+   */
+  atMost?: boolean;
 }
 
 /** The result of quota. */
 export interface QuotaResult {
-  /** Whether cost was charged. */
+  /** Whether cost was charged; with at_most, whether anything was. */
   allowed: boolean;
   /** What is left after the call: 7 when 3 of 10 are used. */
   remaining: number;
-  /** Wait until the period ends; 0 when nothing is used in it. */
+  /** Wait until the period ends; 0 when nothing is used. */
   resetAfter: Duration;
   /** Wait until cost would be allowed, exact to the microsecond; 0 when allowed. */
   retryAfter: Duration;
-}
-
-const quotaFn: Fn = {
-  library: "ratelimit",
-  name: "quota",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
-};
-
-function quotaArgs(a: Args, p: QuotaParams): Args {
-  a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost");
-  a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.time("previous", p.previous, 0, 9007199254740992);
-  a.time("start", p.start, 0, 9007199254740992);
-  a.time("next", p.next, 0, 9007199254740992);
-  a.time("after", p.after, 0, 9007199254740992);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if (p.previous >= p.start) a.must("previous must be below start");
-    if (p.start >= p.next) a.must("start must be below next");
-    if (p.next >= p.after) a.must("next must be below after");
-    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
-    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function quotaResult(r: Reply): QuotaResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/**
- * The arguments of quotaAtMost.
- *
- * Besides the bounds of each:
- *
- * - previous must be below start.
- *
- * - start must be below next.
- *
- * - next must be below after.
- *
- * - after must be at most previous + 3650d.
- *
- * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
- *
- * - after must be above now: the caller's clock is more than a period behind the server's.
- */
-export interface QuotaAtMostParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a period. From 1 to 10^12. */
-  limit: Count;
-  /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  previous: Time;
-  /** When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255. */
-  start: Time;
-  /** When the next period starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  next: Time;
-  /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  after: Time;
-  /** Most to charge; more than limit charges at most limit. From 1 to 10^12. */
-  most: Count;
-}
-
-/** The result of quotaAtMost. */
-export interface QuotaAtMostResult {
-  /** Whether anything was charged. */
-  allowed: boolean;
-  /** The amount charged: 3 when 3 were left and most is 10. */
+  /** The amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused. */
   taken: number;
-  /** What is left after the call. */
-  remaining: number;
-  /** Wait until the period ends; 0 when nothing is used in it. */
-  resetAfter: Duration;
-  /** Wait until anything would be charged, exact to the microsecond; 0 when allowed. */
-  retryAfter: Duration;
-  /** When the period ends: a refund must come before; the epoch unless allowed. */
-  expires: Time | undefined;
+  /** When it was decided, for refund. */
+  at: Time | undefined;
 }
 
-const quotaAtMostFn: Fn = {
-  library: "ratelimit",
-  name: "quota_at_most",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}, {}, {}],
+const quotaFn: Fn<QuotaResult> = {
+  name: "quota",
+  subjects: ["subject"],
+  args: ["limit", "previous", "start", "next", "after", "name?", "cost?", "atMost?"],
+  result: read.record<QuotaResult>({
+    allowed: read.bool,
+    remaining: read.number,
+    resetAfter: read.number,
+    retryAfter: read.number,
+    taken: read.number,
+    at: read.time,
+  }),
 };
 
-function quotaAtMostArgs(a: Args, p: QuotaAtMostParams): Args {
-  a.only(p, "subject", "limit", "previous", "start", "next", "after", "most");
-  a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.time("previous", p.previous, 0, 9007199254740992);
-  a.time("start", p.start, 0, 9007199254740992);
-  a.time("next", p.next, 0, 9007199254740992);
-  a.time("after", p.after, 0, 9007199254740992);
-  a.integer("most", p.most, 1, 1000000000000);
-  if (a.problems.length === 0) {
-    if (p.previous >= p.start) a.must("previous must be below start");
-    if (p.start >= p.next) a.must("start must be below next");
-    if (p.next >= p.after) a.must("next must be below after");
-    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
-  }
-  return a;
+/** One row of refund.taken. */
+export interface RefundTaken {
+  /** The limit's reset_after. From 0s to 36500 days. */
+  left: Duration;
 }
 
-function quotaAtMostResult(r: Reply): QuotaAtMostResult {
-  return {
-    allowed: r.flag(),
-    taken: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-    expires: r.time(),
-  };
-}
-
-/**
- * The arguments of quotaPeek.
- *
- * Besides the bounds of each:
- *
- * - previous must be below start.
- *
- * - start must be below next.
- *
- * - next must be below after.
- *
- * - after must be at most previous + 3650d.
- *
- * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
- *
- * - after must be above now: the caller's clock is more than a period behind the server's.
- *
- * - cost must be at most limit: it can never be allowed.
- */
-export interface QuotaPeekParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a period. From 1 to 10^12. */
-  limit: Count;
-  /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  previous: Time;
-  /** When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255. */
-  start: Time;
-  /** When the next period starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  next: Time;
-  /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  after: Time;
-  /** Amount that would be charged. From 0 to 10^12. Defaults to 1. */
-  cost?: Count;
-}
-
-/** The result of quotaPeek. */
-export interface QuotaPeekResult {
-  /** Whether cost would be charged. */
-  allowed: boolean;
-  /** What is left now: 10 of 10 before the first call. */
-  remaining: number;
-  /** Wait until the period ends; 0 when nothing is used in it. */
-  resetAfter: Duration;
-  /** Wait until cost would be allowed, exact to the microsecond; 0 when allowed. */
-  retryAfter: Duration;
-}
-
-const quotaPeekFn: Fn = {
-  library: "ratelimit",
-  name: "quota_peek",
-  readOnly: true,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
+const RefundTakenRow: Row = {
+  fields: ["left"],
 };
 
-function quotaPeekArgs(a: Args, p: QuotaPeekParams): Args {
-  a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost");
-  a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.time("previous", p.previous, 0, 9007199254740992);
-  a.time("start", p.start, 0, 9007199254740992);
-  a.time("next", p.next, 0, 9007199254740992);
-  a.time("after", p.after, 0, 9007199254740992);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if (p.previous >= p.start) a.must("previous must be below start");
-    if (p.start >= p.next) a.must("start must be below next");
-    if (p.next >= p.after) a.must("next must be below after");
-    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
-    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function quotaPeekResult(r: Reply): QuotaPeekResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/**
- * The arguments of quotaRefund.
- *
- * Besides the bounds of each:
- *
- * - previous must be below start.
- *
- * - start must be below next.
- *
- * - next must be below after.
- *
- * - after must be at most previous + 3650d.
- *
- * - previous must be at most now: the caller's clock is more than a period ahead of the server's.
- *
- * - after must be above now: the caller's clock is more than a period behind the server's.
- */
-export interface QuotaRefundParams {
+/** The arguments of refund. */
+export interface RefundParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
-  /** Most that may be charged in a period. From 1 to 10^12. */
-  limit: Count;
-  /** When the period before starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  previous: Time;
-  /** When the period starts that the caller is in. From 1970-01-01T00:00:00Z to the year 2255. */
-  start: Time;
-  /** When the next period starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  next: Time;
-  /** When the one after that starts. From 1970-01-01T00:00:00Z to the year 2255. */
-  after: Time;
-  /** Amount to refund. From 1 to 10^12. Defaults to 1. */
-  cost?: Count;
+  /** Limits of the call. 1 to 16 rows. */
+  limits: readonly Limit[];
+  /** As in the call; with at_most, what was taken. From 1 to 10^12. Defaults to 1. */
+  weight?: Count;
+  /** The request's own ID. 1 to 256 bytes. Undefined omits it. */
+  receipt?: Text;
   /**
-   * When the refund expires, from the call's result: from then on, nothing is refunded. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   * When the call was decided, from its result. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
+   * it.
    */
-  expires?: Time;
+  at?: Time;
+  /** Where the call did not say when: how long ago it was sent. From 0s to 36500 days. Defaults to 0s. */
+  age?: Duration;
+  /** What the call returned, one row per limit. 0 to 16 rows. */
+  taken?: readonly RefundTaken[];
 }
 
-/** The result of quotaRefund. */
-export interface QuotaRefundResult {
-  /** Amount that was refunded: 2 of 5 when 2 were charged; 0 when none was. */
-  refunded: number;
-  /** What is left after the call: 8 when 2 of 10 are still used. */
-  remaining: number;
-  /** Wait until the period ends; 0 when nothing is used in it. */
-  resetAfter: Duration;
+/** The result of refund. */
+export interface RefundResult {
+  /** Whether anything was given back. */
+  refunded: boolean;
 }
 
-const quotaRefundFn: Fn = {
-  library: "ratelimit",
-  name: "quota_refund",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 2,
-  results: [{ values: 1048576 }, {}, {}],
+const refundFn: Fn<RefundResult> = {
+  name: "refund",
+  subjects: ["subject"],
+  args: [["limits", LimitRow], "weight?", "receipt?", "at?", "age?", ["taken?", RefundTakenRow]],
+  result: read.record<RefundResult>({
+    refunded: read.bool,
+  }),
 };
 
-function quotaRefundArgs(a: Args, p: QuotaRefundParams): Args {
-  a.only(p, "subject", "limit", "previous", "start", "next", "after", "cost", "expires");
-  a.key("subject", p.subject, "quota");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.time("previous", p.previous, 0, 9007199254740992);
-  a.time("start", p.start, 0, 9007199254740992);
-  a.time("next", p.next, 0, 9007199254740992);
-  a.time("after", p.after, 0, 9007199254740992);
-  a.integer("cost", p.cost, 1, 1000000000000, true);
-  a.time("expires", p.expires, 0, 9007199254740992, true);
-  if (a.problems.length === 0) {
-    if (p.previous >= p.start) a.must("previous must be below start");
-    if (p.start >= p.next) a.must("start must be below next");
-    if (p.next >= p.after) a.must("next must be below after");
-    if (p.after > p.previous + 315360000000000) a.must("after must be at most previous + 3650d");
-  }
-  return a;
-}
-
-function quotaRefundResult(r: Reply): QuotaRefundResult {
-  return {
-    refunded: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-  };
-}
-
-/** The arguments of quotaReset. */
-export interface QuotaResetParams {
+/** The arguments of reset. */
+export interface ResetParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
+  /** Limits to reset, by kind, window and name. 1 to 16 rows. */
+  limits: readonly Limit[];
+  /** A request's own ID. 1 to 256 bytes. Undefined omits it. */
+  receipt?: Text;
 }
 
-/** The result of quotaReset. */
-export interface QuotaResetResult {
+/** The result of reset. */
+export interface ResetResult {
   /** Whether there was anything to reset. */
   existed: boolean;
 }
 
-const quotaResetFn: Fn = {
-  library: "ratelimit",
-  name: "quota_reset",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
+const resetFn: Fn<ResetResult> = {
+  name: "reset",
+  subjects: ["subject"],
+  args: [["limits", LimitRow], "receipt?"],
+  result: read.record<ResetResult>({
+    existed: read.bool,
+  }),
 };
 
-function quotaResetArgs(a: Args, p: QuotaResetParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "quota");
-  return a;
-}
-
-function quotaResetResult(r: Reply): QuotaResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-/**
- * The arguments of slidingCounter.
- *
- * Besides the bounds of each:
- *
- * - cost must be at most limit: it can never be allowed.
- */
+/** The arguments of slidingCounter. */
 export interface SlidingCounterParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
   /** Most that may be charged in a window's length, by the estimate. From 1 to 10^12. */
   limit: Count;
-  /** Length of the window. From 1µs to 90 days. */
+  /** Length of the window. From 1ms to 3650 days. */
   window: Duration;
-  /** Amount to charge; 0 charges nothing. From 0 to 10^12. Defaults to 1. */
+  /** Tells limits of one subject apart that have the same window. 1 to 64 bytes. Undefined omits it. */
+  name?: Text;
+  /** Amount to charge; 0 only looks. From 0 to 10^12. Defaults to 1. */
   cost?: Count;
+  /**
+   * Whether to charge as much as is left, up to cost: for consumers that take work in batches. Defaults to
+   * false.
+   */
+  atMost?: boolean;
 }
 
 /** The result of slidingCounter. */
 export interface SlidingCounterResult {
-  /** Whether cost was charged. */
+  /** Whether cost was charged; with at_most, whether anything was. */
   allowed: boolean;
   /** What is left after the call: 7 when 3 of 10 are used. */
   remaining: number;
@@ -1361,178 +412,25 @@ export interface SlidingCounterResult {
   resetAfter: Duration;
   /** Wait until cost would be allowed, exact to the millisecond; 0 when allowed. */
   retryAfter: Duration;
+  /** The amount charged: cost, or 3 when 3 were left and at_most is set; 0 when refused. */
+  taken: number;
+  /** When it was decided, for refund; the epoch unless at_most is set. */
+  at: Time | undefined;
 }
 
-const slidingCounterFn: Fn = {
-  library: "ratelimit",
+const slidingCounterFn: Fn<SlidingCounterResult> = {
   name: "sliding_counter",
-  readOnly: false,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
+  subjects: ["subject"],
+  args: ["limit", "window", "name?", "cost?", "atMost?"],
+  result: read.record<SlidingCounterResult>({
+    allowed: read.bool,
+    remaining: read.number,
+    resetAfter: read.number,
+    retryAfter: read.number,
+    taken: read.number,
+    at: read.time,
+  }),
 };
-
-function slidingCounterArgs(a: Args, p: SlidingCounterParams): Args {
-  a.only(p, "subject", "limit", "window", "cost");
-  a.key("subject", p.subject, "counter");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 7776000000000);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function slidingCounterResult(r: Reply): SlidingCounterResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/**
- * The arguments of slidingCounterPeek.
- *
- * Besides the bounds of each:
- *
- * - cost must be at most limit: it can never be allowed.
- */
-export interface SlidingCounterPeekParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 10^12. */
-  limit: Count;
-  /** Length of the window. From 1µs to 90 days. */
-  window: Duration;
-  /** Amount that would be charged. From 0 to 10^12. Defaults to 1. */
-  cost?: Count;
-}
-
-/** The result of slidingCounterPeek. */
-export interface SlidingCounterPeekResult {
-  /** Whether cost would be charged. */
-  allowed: boolean;
-  /** What is left now: 10 of 10 before the first call. */
-  remaining: number;
-  /** Wait until nothing counts; 0 when nothing does. */
-  resetAfter: Duration;
-  /** Wait until cost would be allowed, exact to the millisecond; 0 when allowed. */
-  retryAfter: Duration;
-}
-
-const slidingCounterPeekFn: Fn = {
-  library: "ratelimit",
-  name: "sliding_counter_peek",
-  readOnly: true,
-  codes: ["RLARG", "RLSTATE"],
-  omissible: 1,
-  results: [{ values: 2 }, { values: 1048576 }, {}, {}],
-};
-
-function slidingCounterPeekArgs(a: Args, p: SlidingCounterPeekParams): Args {
-  a.only(p, "subject", "limit", "window", "cost");
-  a.key("subject", p.subject, "counter");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 7776000000000);
-  a.integer("cost", p.cost, 0, 1000000000000, true);
-  if (a.problems.length === 0) {
-    if ((p.cost ?? 1) > p.limit) a.must("cost must be at most limit: it can never be allowed");
-  }
-  return a;
-}
-
-function slidingCounterPeekResult(r: Reply): SlidingCounterPeekResult {
-  return {
-    allowed: r.flag(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/** The arguments of slidingCounterRefund. */
-export interface SlidingCounterRefundParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most that may be charged in a window's length, by the estimate. From 1 to 10^12. */
-  limit: Count;
-  /** Length of the window. From 1µs to 90 days. */
-  window: Duration;
-  /** Amount to refund. From 1 to 10^12. Defaults to 1. */
-  cost?: Count;
-}
-
-/** The result of slidingCounterRefund. */
-export interface SlidingCounterRefundResult {
-  /** Amount that was refunded: 2 of 5 when 2 were charged; 0 when none was. */
-  refunded: number;
-  /** What is left after the call: 8 when 2 of 10 are still used. */
-  remaining: number;
-  /** Wait until nothing counts; 0 when nothing does. */
-  resetAfter: Duration;
-}
-
-const slidingCounterRefundFn: Fn = {
-  library: "ratelimit",
-  name: "sliding_counter_refund",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 1,
-  results: [{ values: 1048576 }, {}, {}],
-};
-
-function slidingCounterRefundArgs(a: Args, p: SlidingCounterRefundParams): Args {
-  a.only(p, "subject", "limit", "window", "cost");
-  a.key("subject", p.subject, "counter");
-  a.integer("limit", p.limit, 1, 1000000000000);
-  a.duration("window", p.window, 1, 7776000000000);
-  a.integer("cost", p.cost, 1, 1000000000000, true);
-  return a;
-}
-
-function slidingCounterRefundResult(r: Reply): SlidingCounterRefundResult {
-  return {
-    refunded: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-  };
-}
-
-/** The arguments of slidingCounterReset. */
-export interface SlidingCounterResetParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-}
-
-/** The result of slidingCounterReset. */
-export interface SlidingCounterResetResult {
-  /** Whether there was anything to reset. */
-  existed: boolean;
-}
-
-const slidingCounterResetFn: Fn = {
-  library: "ratelimit",
-  name: "sliding_counter_reset",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function slidingCounterResetArgs(a: Args, p: SlidingCounterResetParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "counter");
-  return a;
-}
-
-function slidingCounterResetResult(r: Reply): SlidingCounterResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
 
 /** The arguments of slidingLog. */
 export interface SlidingLogParams {
@@ -1540,14 +438,16 @@ export interface SlidingLogParams {
   subject: Subject;
   /** Most admissions in a window. From 1 to 10^6. */
   limit: Count;
-  /** Length of the window. From 1µs to 3650 days. */
+  /** Length of the window. From 1ms to 3650 days. */
   window: Duration;
+  /** Tells limits of one subject apart that have the same window. 1 to 64 bytes. Undefined omits it. */
+  name?: Text;
   /** The request's own ID; without one, every call counts. 1 to 256 bytes. Undefined omits it. */
   receipt?: Text;
-  /** How long a receipt is known; the window when omitted. From 1µs to 3650 days. Undefined omits it. */
+  /** How long a receipt is known; the window when omitted. From 1ms to 3650 days. Undefined omits it. */
   dedup?: Duration;
-  /** Whether a duplicate renews its receipt: then one receipt could pass forever. */
-  refresh?: boolean;
+  /** 1 admits a request; 0 only looks. From 0 to 1. Defaults to 1. */
+  cost?: Count;
 }
 
 /** The result of slidingLog. */
@@ -1556,10 +456,7 @@ export interface SlidingLogResult {
   allowed: boolean;
   /** Whether its receipt was known, so that it was not counted. */
   duplicate: boolean;
-  /**
-   * Admissions inside the window after the call: 3 after the third request; at most one more than the
-   * highest limit of the callers.
-   */
+  /** Admissions inside the window after the call: 3 after the third request. */
   count: number;
   /** Admissions left in the window: 7 when 3 of 10 are used; 0 when refused. */
   remaining: number;
@@ -1567,163 +464,26 @@ export interface SlidingLogResult {
   resetAfter: Duration;
   /** Wait until a request passes, exact to the microsecond; 0 when allowed. */
   retryAfter: Duration;
+  /** When it was decided, for refund. */
+  at: Time | undefined;
 }
 
-const slidingLogFn: Fn = {
-  library: "ratelimit",
+const slidingLogFn: Fn<SlidingLogResult> = {
   name: "sliding_log",
-  readOnly: false,
-  codes: ["RLSTATE"],
-  omissible: 3,
-  results: [{ values: 2 }, { values: 2 }, { values: 1000002 }, {}, {}, {}],
+  subjects: ["subject"],
+  args: ["limit", "window", "name?", "receipt?", "dedup?", "cost?"],
+  result: read.record<SlidingLogResult>({
+    allowed: read.bool,
+    duplicate: read.bool,
+    count: read.number,
+    remaining: read.number,
+    resetAfter: read.number,
+    retryAfter: read.number,
+    at: read.time,
+  }),
 };
 
-function slidingLogArgs(a: Args, p: SlidingLogParams): Args {
-  a.only(p, "subject", "limit", "window", "receipt", "dedup", "refresh");
-  a.key("subject", p.subject, "log");
-  a.key("receipts", p.subject, "receipts");
-  a.integer("limit", p.limit, 1, 1000000);
-  a.duration("window", p.window, 1, 315360000000000);
-  a.text("receipt", p.receipt, 1, 256, true);
-  a.duration("dedup", p.dedup, 1, 315360000000000, true);
-  a.flag("refresh", p.refresh, true);
-  return a;
-}
-
-function slidingLogResult(r: Reply): SlidingLogResult {
-  return {
-    allowed: r.flag(),
-    duplicate: r.flag(),
-    count: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/** The arguments of slidingLogPeek. */
-export interface SlidingLogPeekParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** Most admissions in a window. From 1 to 10^6. */
-  limit: Count;
-  /** Length of the window. From 1µs to 3650 days. */
-  window: Duration;
-}
-
-/** The result of slidingLogPeek. */
-export interface SlidingLogPeekResult {
-  /** Whether a request would pass now. */
-  allowed: boolean;
-  /** Admissions inside the window now; at most one more than the highest limit of the bucket's callers. */
-  count: number;
-  /** Admissions left in the window: 7 when 3 of 10 are used; 0 when full. */
-  remaining: number;
-  /** Wait until the window is empty; 0 when empty. */
-  resetAfter: Duration;
-  /** Wait until a request passes, exact to the microsecond; 0 when allowed. */
-  retryAfter: Duration;
-}
-
-const slidingLogPeekFn: Fn = {
-  library: "ratelimit",
-  name: "sliding_log_peek",
-  readOnly: true,
-  codes: ["RLSTATE"],
-  omissible: 0,
-  results: [{ values: 2 }, { values: 1000002 }, {}, {}, {}],
-};
-
-function slidingLogPeekArgs(a: Args, p: SlidingLogPeekParams): Args {
-  a.only(p, "subject", "limit", "window");
-  a.key("subject", p.subject, "log");
-  a.integer("limit", p.limit, 1, 1000000);
-  a.duration("window", p.window, 1, 315360000000000);
-  return a;
-}
-
-function slidingLogPeekResult(r: Reply): SlidingLogPeekResult {
-  return {
-    allowed: r.flag(),
-    count: r.count(),
-    remaining: r.count(),
-    resetAfter: r.duration(),
-    retryAfter: r.duration(),
-  };
-}
-
-/** The arguments of slidingLogRefund. */
-export interface SlidingLogRefundParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-  /** The request's own ID. 1 to 256 bytes. */
-  receipt: Text;
-}
-
-/** The result of slidingLogRefund. */
-export interface SlidingLogRefundResult {
-  /** Whether the receipt was known and is now forgotten: its admission no longer counts. */
-  refunded: boolean;
-}
-
-const slidingLogRefundFn: Fn = {
-  library: "ratelimit",
-  name: "sliding_log_refund",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function slidingLogRefundArgs(a: Args, p: SlidingLogRefundParams): Args {
-  a.only(p, "subject", "receipt");
-  a.key("subject", p.subject, "log");
-  a.key("receipts", p.subject, "receipts");
-  a.text("receipt", p.receipt, 1, 256);
-  return a;
-}
-
-function slidingLogRefundResult(r: Reply): SlidingLogRefundResult {
-  return {
-    refunded: r.flag(),
-  };
-}
-
-/** The arguments of slidingLogReset. */
-export interface SlidingLogResetParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
-  subject: Subject;
-}
-
-/** The result of slidingLogReset. */
-export interface SlidingLogResetResult {
-  /** Whether there was anything to reset. */
-  existed: boolean;
-}
-
-const slidingLogResetFn: Fn = {
-  library: "ratelimit",
-  name: "sliding_log_reset",
-  readOnly: false,
-  codes: [],
-  omissible: 0,
-  results: [{ values: 2 }],
-};
-
-function slidingLogResetArgs(a: Args, p: SlidingLogResetParams): Args {
-  a.only(p, "subject");
-  a.key("subject", p.subject, "log");
-  a.key("receipts", p.subject, "receipts");
-  return a;
-}
-
-function slidingLogResetResult(r: Reply): SlidingLogResetResult {
-  return {
-    existed: r.flag(),
-  };
-}
-
-/** Calls ratelimit_v1 over a node-redis or ioredis client of one server, or a Cluster. Create one for each connection and share it. */
+/** Calls ratelimit_v1 over a client of node-redis or ioredis. Create one for each connection and share it. */
 export class Client extends BaseClient {
   constructor(redis: Redis, options: Options = {}) {
     super(redis, library, options);
@@ -1733,231 +493,112 @@ export class Client extends BaseClient {
    * Decides up to 16 limits together, for one subject or several: all are charged, or none.
    *
    * A refused call writes nothing: the minute's limit is not charged for a request that the hour's limit
-   * refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind and name
-   * is the same limit in every call.
+   * refuses. Each limit counts as the function of its kind does, in a key of its own. The same kind, window
+   * and name is the same limit in every call, and in those of the function of its kind.
    *
-   * A receipt is the request's own ID. A receipt that was counted less than dedup ago is allowed whatever
-   * the limits say, and only global limits count it again. Receipts belong to the subject, not to a limit,
-   * so calls with other limits recognize them. The resolution of retry_after is that of the limit with the
-   * longest wait. Calls may change a limit's window, limit, burst or dedup, as for the functions of its
-   * kind.
+   * A receipt is the request's own ID. One that was counted less than dedup ago pays only for what weight
+   * exceeds that which it has paid, and for limits of all subjects. Receipts belong to the subject, not to a
+   * limit, so calls with other limits recognize them. The resolution of retry_after is that of the limit with
+   * the longest wait.
    *
-   * RLARG: two rows are the same limit, or a limit's arguments contradict each other
-   *
-   * RLSTATE: a limit's key holds data that its kind did not write
+   * RLARG: two rows are the same limit, or a limit's arguments contradict each other.
+   * RLSTATE: a key holds data that its kind did not write.
    */
   async check(p: CheckParams): Promise<CheckResult> {
-    return checkResult(await this._call(checkFn, checkArgs(this._start(checkFn), p)));
-  }
-
-  /**
-   * Returns what check would return, and writes nothing.
-   *
-   * RLARG: two rows are the same limit, or a limit's arguments contradict each other
-   *
-   * RLSTATE: a limit's key holds data that its kind did not write
-   */
-  async checkPeek(p: CheckPeekParams): Promise<CheckPeekResult> {
-    return checkPeekResult(await this._call(checkPeekFn, checkPeekArgs(this._start(checkPeekFn), p)));
-  }
-
-  /** Resets limits of check, and forgets every receipt of the subject that check counted. */
-  async checkReset(p: CheckResetParams): Promise<CheckResetResult> {
-    return checkResetResult(await this._call(checkResetFn, checkResetArgs(this._start(checkResetFn), p)));
+    return this._call(checkFn, p, () => [
+      this._key(p.subject, "receipt", p.receipt), ...this._keys(p.subject, LimitRow, p.limits),
+    ]);
   }
 
   /**
    * Charges cost while at most limit is charged in the window, which begins with the first call.
    *
-   * The cheapest limiter and the least precise: limit can pass just before a window ends and again just
-   * after it. So up to twice the limit passes in some span of the window's length. A refused call writes
-   * nothing, and a cost of 0 charges nothing. Windows are rounded up to a millisecond, the resolution of
-   * retry_after, because the key's expiry is the window's end. If the clock is set back, the window lasts
-   * that much longer. If it is set back by more than a window, a new one begins.
+   * The cheapest limiter and the least precise: limit can pass just before a window ends and again just after
+   * it. So up to twice the limit passes in some span of the window's length. A refused call writes nothing.
+   * Windows are rounded up to a millisecond, the resolution of retry_after, because the key's expiry is the
+   * window's end. If the clock is set back, the window lasts that much longer; if it is set back by more than
+   * a window, a new one begins. Another window is another count. Callers with other limits share it, and each
+   * applies its own limit.
    *
-   * Callers with other limits and windows may share the bucket: each window length has a window of its own,
-   * and every charge counts in all of them. A window of a new length begins with the oldest active window
-   * that began within that length. The bucket keeps eight lengths. A ninth replaces the length whose caller
-   * was admitted longest ago, and all are forgotten when no window is active.
+   * Besides the bounds of each, by their names on the server:
+   * - cost <= limit or at_most: it can never be allowed.
    *
-   * RLARG: cost exceeds limit
-   *
-   * RLSTATE: the key holds data that is not a count, or never expires
+   * RLARG: cost exceeds limit.
+   * RLSTATE: the key holds data that is not a count, or never expires.
    */
   async fixedWindow(p: FixedWindowParams): Promise<FixedWindowResult> {
-    return fixedWindowResult(await this._call(fixedWindowFn, fixedWindowArgs(this._start(fixedWindowFn), p)));
-  }
-
-  /**
-   * Charges as much as is left of a window's limit, up to most: for consumers that take work in batches.
-   *
-   * The window is that of fixed_window with the same length. Refund what was not used with
-   * fixed_window_refund and expires.
-   *
-   * RLSTATE: the key holds data that is not a count, or never expires
-   */
-  async fixedWindowAtMost(p: FixedWindowAtMostParams): Promise<FixedWindowAtMostResult> {
-    return fixedWindowAtMostResult(await this._call(fixedWindowAtMostFn, fixedWindowAtMostArgs(this._start(fixedWindowAtMostFn), p)));
-  }
-
-  /**
-   * Returns what fixed_window would return, and writes nothing.
-   *
-   * RLARG: cost exceeds limit
-   *
-   * RLSTATE: the key holds data that is not a count, or never expires
-   */
-  async fixedWindowPeek(p: FixedWindowPeekParams): Promise<FixedWindowPeekResult> {
-    return fixedWindowPeekResult(await this._call(fixedWindowPeekFn, fixedWindowPeekArgs(this._start(fixedWindowPeekFn), p)));
-  }
-
-  /**
-   * Refunds cost to the active window, as if it had not been charged.
-   *
-   * Refunds at most what was charged in this window; charges of an ended window are already forgotten. When
-   * nothing is left, the window is forgotten. Every call refunds: a caller that retries refunds twice.
-   * Windows of other lengths are refunded if they began no later than this one, because the charge certainly
-   * counted there.
-   *
-   * RLSTATE: the key holds data that is not a count, or never expires
-   */
-  async fixedWindowRefund(p: FixedWindowRefundParams): Promise<FixedWindowRefundResult> {
-    return fixedWindowRefundResult(await this._call(fixedWindowRefundFn, fixedWindowRefundArgs(this._start(fixedWindowRefundFn), p)));
-  }
-
-  /** Ends a subject's active window. */
-  async fixedWindowReset(p: FixedWindowResetParams): Promise<FixedWindowResetResult> {
-    return fixedWindowResetResult(await this._call(fixedWindowResetFn, fixedWindowResetArgs(this._start(fixedWindowResetFn), p)));
+    return this._call(fixedWindowFn, p, () => [this._key(p.subject, "fixed_window", p.window, p.name)]);
   }
 
   /**
    * Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.
    *
-   * Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing, and a
-   * cost of 0 takes nothing. The resolution of retry_after is a microsecond. Where period / limit is whole
-   * milliseconds, the key's expiry holds the state and the resolution is a millisecond. If the clock is set
-   * back, calls are refused that much longer. A bucket that would take more than twice its writer's burst to
-   * fill was written by a wrong clock, and starts full. Calls with other limits may share the bucket: each
-   * sees all tokens that were taken, and applies its own limit.
+   * Exact over the long run: 7 per minute is 70,000 in 10,000 minutes. A refused call writes nothing. The
+   * resolution of retry_after is a millisecond, because the key expires when the bucket is full. If the clock
+   * is set back, calls are refused that much longer; if it is set back by more than a period, the bucket
+   * starts full. Another period is another bucket. Callers with other limits share it: each sees the tokens
+   * that were taken, and applies its own limit, until the bucket is full for the one who took last. Meanwhile
+   * it gains tokens at that one's rate, so retry_after is exact only where the limits are the same.
    *
-   * RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
+   * Besides the bounds of each, by their names on the server:
+   * - burst == nil or burst * period_us <= limit * 3153600000000000: a bucket must fill within 100 years.
+   * - cost <= (burst or limit) or at_most: it can never be allowed.
    *
-   * RLSTATE: the key holds data that is not a bucket, or never expires
+   * RLARG: cost exceeds burst, or limit and period have no short ratio.
+   * RLSTATE: the key holds data that is not a bucket, or never expires.
    */
   async gcra(p: GcraParams): Promise<GcraResult> {
-    return gcraResult(await this._call(gcraFn, gcraArgs(this._start(gcraFn), p)));
-  }
-
-  /**
-   * Takes as many tokens from a bucket as there are, up to most: for consumers that take work in batches.
-   *
-   * The bucket is that of gcra with the same limit, and a call that takes n tokens leaves what n calls of
-   * gcra would. Refund the tokens that were not used with gcra_refund and expires.
-   *
-   * RLARG: burst takes longer than 100 years to gain
-   *
-   * RLSTATE: the key holds data that is not a bucket, or never expires
-   */
-  async gcraAtMost(p: GcraAtMostParams): Promise<GcraAtMostResult> {
-    return gcraAtMostResult(await this._call(gcraAtMostFn, gcraAtMostArgs(this._start(gcraAtMostFn), p)));
-  }
-
-  /**
-   * Returns what gcra would return, and writes nothing.
-   *
-   * RLARG: cost exceeds burst, or burst takes longer than 100 years to gain
-   *
-   * RLSTATE: the key holds data that is not a bucket, or never expires
-   */
-  async gcraPeek(p: GcraPeekParams): Promise<GcraPeekResult> {
-    return gcraPeekResult(await this._call(gcraPeekFn, gcraPeekArgs(this._start(gcraPeekFn), p)));
-  }
-
-  /**
-   * Returns cost tokens to a bucket, up to its burst.
-   *
-   * Every call refunds: a caller that retries refunds twice. A bucket that is full again is forgotten.
-   *
-   * RLARG: burst takes longer than 100 years to gain
-   *
-   * RLSTATE: the key holds data that is not a bucket, or never expires
-   */
-  async gcraRefund(p: GcraRefundParams): Promise<GcraRefundResult> {
-    return gcraRefundResult(await this._call(gcraRefundFn, gcraRefundArgs(this._start(gcraRefundFn), p)));
-  }
-
-  /** Refills a subject's bucket. */
-  async gcraReset(p: GcraResetParams): Promise<GcraResetResult> {
-    return gcraResetResult(await this._call(gcraResetFn, gcraResetArgs(this._start(gcraResetFn), p)));
+    return this._call(gcraFn, p, () => [this._key(p.subject, "gcra", p.period, p.name)]);
   }
 
   /**
    * Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.
    *
-   * Redis has no time zones, so the caller sends the boundaries of three periods, which package calendar
-   * finds: the one in which its clock is, the one before and the next. The server's clock decides in which
-   * of them the call is. So a caller with a wrong clock neither begins a period early nor extends one, and
-   * if its clock is wrong by more than a period, the call is refused with RLARG. A refused call writes
-   * nothing, and a cost of 0 charges nothing. If the server's clock is set back to before a period, the
-   * period before begins again, with the use of the one that it was in.
+   * Redis has no time zones, so the client sends the boundaries of three periods, which package calendar
+   * finds, and the server's clock decides between them. So a client whose clock is less than a period wrong
+   * counts in the right one. A refused call writes nothing. The resolution of retry_after is a microsecond.
+   * If the server's clock is set back into the previous period, that one's count holds. Callers whose periods
+   * differ have a count each. Callers with other limits share it, and each applies its own limit.
    *
-   * Callers with other limits and periods may share the bucket: each period counts by itself, and every
-   * charge counts in all that have not ended. So no caller passes its own limit in its own period. A period
-   * that is new to the bucket begins with the greatest use of those: all of it if that one began no earlier,
-   * otherwise its share by time. The bucket keeps eight periods. A ninth replaces the one whose caller was
-   * admitted longest ago.
+   * Besides the bounds of each, by their names on the server:
+   * - cost <= limit or at_most: it can never be allowed.
+   * - previous_us < start_us and start_us < next_us and next_us < after_us: periods follow each other.
+   * - after_us <= previous_us + 315360000000000: the periods take 10 years at most.
    *
-   * RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-   *
-   * RLSTATE: the key holds data that is not the use of periods
+   * RLARG: cost exceeds limit, or the server's clock is in none of the periods.
+   * RLSTATE: the key holds data that is not a count of periods.
    */
   async quota(p: QuotaParams): Promise<QuotaResult> {
-    return quotaResult(await this._call(quotaFn, quotaArgs(this._start(quotaFn), p)));
+    return this._call(quotaFn, p, () => [this._key(p.subject, "quota", p.name)]);
   }
 
   /**
-   * Charges as much as is left of a quota, up to most: for consumers that take work in batches.
+   * Gives back what a call charged, as if it had not come: one of check, or with one limit of the function of
+   * its kind.
    *
-   * The period is that of quota with the same boundaries. Refund what was not used with quota_refund and
-   * expires.
+   * A receipt is refunded once, and an unknown one does nothing. Without a receipt every call refunds, so a
+   * caller that retries refunds twice. What no longer counts is not refunded: say what the call answered in
+   * at and taken. Without them the active window gives back at most what was charged in it. A bucket or
+   * window that is as new is deleted.
    *
-   * RLARG: boundaries do not ascend, or the server's time is outside of them
+   * Besides the bounds of each, by their names on the server:
+   * - limits.kind ~= 'concurrency': concurrency.release gives places back.
+   * - #taken == 0 or #taken == #limits: each limit took something.
    *
-   * RLSTATE: the key holds data that is not the use of periods
+   * RLARG: limits that no call could have.
+   * RLSTATE: a key holds data that its kind did not write.
    */
-  async quotaAtMost(p: QuotaAtMostParams): Promise<QuotaAtMostResult> {
-    return quotaAtMostResult(await this._call(quotaAtMostFn, quotaAtMostArgs(this._start(quotaAtMostFn), p)));
+  async refund(p: RefundParams): Promise<RefundResult> {
+    return this._call(refundFn, p, () => [
+      this._key(p.subject, "receipt", p.receipt), ...this._keys(p.subject, LimitRow, p.limits),
+    ]);
   }
 
-  /**
-   * Returns what quota would return, and writes nothing.
-   *
-   * RLARG: cost exceeds limit, boundaries do not ascend, or the server's time is outside of them
-   *
-   * RLSTATE: the key holds data that is not the use of periods
-   */
-  async quotaPeek(p: QuotaPeekParams): Promise<QuotaPeekResult> {
-    return quotaPeekResult(await this._call(quotaPeekFn, quotaPeekArgs(this._start(quotaPeekFn), p)));
-  }
-
-  /**
-   * Refunds cost to the period that the server's clock is in, as if it had not been charged.
-   *
-   * Refunds at most what was charged in this period; charges of an ended period are already forgotten. Every
-   * call refunds: a caller that retries refunds twice. Other periods that share the bucket keep the charge
-   * until they end.
-   *
-   * RLARG: boundaries do not ascend, or the server's time is outside of them
-   *
-   * RLSTATE: the key holds data that is not the use of periods
-   */
-  async quotaRefund(p: QuotaRefundParams): Promise<QuotaRefundResult> {
-    return quotaRefundResult(await this._call(quotaRefundFn, quotaRefundArgs(this._start(quotaRefundFn), p)));
-  }
-
-  /** Forgets what a subject used in its period. */
-  async quotaReset(p: QuotaResetParams): Promise<QuotaResetResult> {
-    return quotaResetResult(await this._call(quotaResetFn, quotaResetArgs(this._start(quotaResetFn), p)));
+  /** Resets limits, as if nothing had been charged; and forgets a receipt, if one is given. */
+  async reset(p: ResetParams): Promise<ResetResult> {
+    return this._call(resetFn, p, () => [
+      this._key(p.subject, "receipt", p.receipt), ...this._keys(p.subject, LimitRow, p.limits),
+    ]);
   }
 
   /**
@@ -1966,91 +607,40 @@ export class Client extends BaseClient {
    * Uses constant memory for any limit. The estimate spreads the use of the previous window evenly over it,
    * so its error is how unevenly the calls came. If all of them came at the end of that window, up to twice
    * the limit passes in some span of the window's length. For steady traffic the estimate is off by at most
-   * one. A refused call writes nothing, and a cost of 0 charges nothing. Windows are rounded up to a
-   * millisecond, the resolution of retry_after, because the key's expiry is the clock.
+   * one. A refused call writes nothing. Windows are rounded up to a millisecond, the resolution of
+   * retry_after, because the key's expiry is the clock. If the clock is set back, time stands still for the
+   * key; if it is set back by more than a window, the key starts empty. Another window is another count.
+   * Callers with other limits share it, and each applies its own limit.
    *
-   * If the clock is set back, time stands still for the key. If the key would then last for more than three
-   * windows, rounded up to a power of two milliseconds, it starts empty. Calls with other limits may share
-   * the bucket, and each applies its own limit. The use of a longer window counts in full while that window
-   * lasts; the use of a shorter one counts as that of the previous window.
+   * Besides the bounds of each, by their names on the server:
+   * - cost <= limit or at_most: it can never be allowed.
    *
-   * RLARG: cost exceeds limit
-   *
-   * RLSTATE: the key holds data that is not a pair of counts, or never expires
+   * RLARG: cost exceeds limit.
+   * RLSTATE: the key holds data that is not a pair of counts, or never expires.
    */
   async slidingCounter(p: SlidingCounterParams): Promise<SlidingCounterResult> {
-    return slidingCounterResult(await this._call(slidingCounterFn, slidingCounterArgs(this._start(slidingCounterFn), p)));
-  }
-
-  /**
-   * Returns what sliding_counter would return, and writes nothing.
-   *
-   * RLARG: cost exceeds limit
-   *
-   * RLSTATE: the key holds data that is not a pair of counts, or never expires
-   */
-  async slidingCounterPeek(p: SlidingCounterPeekParams): Promise<SlidingCounterPeekResult> {
-    return slidingCounterPeekResult(await this._call(slidingCounterPeekFn, slidingCounterPeekArgs(this._start(slidingCounterPeekFn), p)));
-  }
-
-  /**
-   * Refunds cost, as if it had not been charged: first what was charged in this window, then in the previous
-   * one.
-   *
-   * Refunds at most what was charged in the two. Every call refunds: a caller that retries refunds twice.
-   *
-   * RLSTATE: the key holds data that is not a pair of counts, or never expires
-   */
-  async slidingCounterRefund(p: SlidingCounterRefundParams): Promise<SlidingCounterRefundResult> {
-    return slidingCounterRefundResult(await this._call(slidingCounterRefundFn, slidingCounterRefundArgs(this._start(slidingCounterRefundFn), p)));
-  }
-
-  /** Forgets what a subject used. */
-  async slidingCounterReset(p: SlidingCounterResetParams): Promise<SlidingCounterResetResult> {
-    return slidingCounterResetResult(await this._call(slidingCounterResetFn, slidingCounterResetArgs(this._start(slidingCounterResetFn), p)));
+    return this._call(slidingCounterFn, p, () => [this._key(p.subject, "sliding_counter", p.window, p.name)]);
   }
 
   /**
    * Admits a request while fewer than limit were admitted in the window that ends now.
    *
-   * Exact: no window of that length, wherever it begins, ever holds more than limit admissions. A refused
-   * call writes nothing.
+   * Exact: no window of that length ever holds more than limit. A refused request writes nothing. If the
+   * clock is set back, time stands still until it has caught up; entries that are more than a window ahead
+   * are ignored. Another window is another log. Callers with other limits share it, and each applies its own
+   * limit.
    *
-   * A receipt is the request's own ID. A receipt that was seen less than dedup ago is allowed and not
-   * counted again, even when the window is full. So a double click or a network retry costs one.
+   * A receipt is the request's own ID. One that was counted less than dedup ago is allowed and not counted
+   * again, even when the window is full. So a double click or a network retry costs one. A duplicate does not
+   * renew it. Each limit has receipts of its own: to count a request of several limits once, or to refund it
+   * by its receipt, call check.
    *
-   * Callers with other limits, windows and dedups may share the bucket. Each applies its own limit to the
-   * admissions of all callers since its own first admission. Of earlier admissions it counts those that the
-   * other callers still need. The bucket keeps the longest window, the highest limit and the longest dedup
-   * of its callers until it has been idle that long.
-   *
-   * RLSTATE: the log holds an entry that is not a time
+   * RLSTATE: the log holds an entry that is not a time, or the receipt's key holds none.
    */
   async slidingLog(p: SlidingLogParams): Promise<SlidingLogResult> {
-    return slidingLogResult(await this._call(slidingLogFn, slidingLogArgs(this._start(slidingLogFn), p)));
-  }
-
-  /**
-   * Returns what sliding_log would return for a request without a receipt, and writes nothing.
-   *
-   * RLSTATE: the log holds an entry that is not a time
-   */
-  async slidingLogPeek(p: SlidingLogPeekParams): Promise<SlidingLogPeekResult> {
-    return slidingLogPeekResult(await this._call(slidingLogPeekFn, slidingLogPeekArgs(this._start(slidingLogPeekFn), p)));
-  }
-
-  /**
-   * Removes the admission of a receipt from the log, as if the request had not come.
-   *
-   * The log stays exact: exactly that admission's entry is removed, and the same receipt later counts again.
-   * A refreshed receipt is not refunded, because the time of its admission is no longer known.
-   */
-  async slidingLogRefund(p: SlidingLogRefundParams): Promise<SlidingLogRefundResult> {
-    return slidingLogRefundResult(await this._call(slidingLogRefundFn, slidingLogRefundArgs(this._start(slidingLogRefundFn), p)));
-  }
-
-  /** Forgets every admission and receipt of a subject. */
-  async slidingLogReset(p: SlidingLogResetParams): Promise<SlidingLogResetResult> {
-    return slidingLogResetResult(await this._call(slidingLogResetFn, slidingLogResetArgs(this._start(slidingLogResetFn), p)));
+    return this._call(slidingLogFn, p, () => [
+      this._key(p.subject, "sliding_log", p.window, p.name),
+      ...(p.receipt?.length ? [this._key(p.subject, "receipt", p.window, p.name, p.receipt)] : []),
+    ]);
   }
 }

@@ -16,7 +16,7 @@ import (
 var (
 	// ErrTimeout means that Redis did not answer within the policy's timeout.
 	ErrTimeout = errors.New("no answer from Redis within the timeout")
-	// ErrBusy means that MaxInFlight queries are already unanswered.
+	// ErrBusy means that MaxInFlight queries already wait.
 	ErrBusy = errors.New("too many calls are in flight")
 
 	// ErrCallersDeadline means that Redis did not answer before the deadline of the caller's context.
@@ -30,7 +30,7 @@ var (
 type Asker struct {
 	Client      *guard.Client
 	Breakers    Breakers
-	MaxInFlight int64        // queries with a call that is under way
+	MaxInFlight int64        // queries that wait for Redis
 	Background  func(func()) // runs work outside of the request
 	Inline      bool         // the client is that of this process's engine, which answers at once
 
@@ -45,24 +45,18 @@ func (a *Asker) Ask(ctx context.Context, q *Query, wait Wait) (asked bool) {
 		q.Run(context.WithoutCancel(ctx), a.Client)
 		return true
 	}
+	defer a.inFlight.Add(-1)
 	if a.inFlight.Add(1) > a.MaxInFlight {
-		a.inFlight.Add(-1)
 		q.fail(ErrBusy)
 		return false
 	}
 	q.Sent = monotime.Now()
-	q.context = callContext{ctx, a.timers.after(wait.For, q.Sent), wait}
-	if len(q.Calls) == 1 {
-		if asked = a.permit(ctx, q, &q.Calls[0]); asked {
-			a.call(q, &q.Calls[0])
-		}
-	} else {
-		asked = a.askSeveral(ctx, q)
+	q.context = &callContext{ctx, a.timers.after(wait.policy, q.Sent), wait}
+	if len(q.Calls) > 1 {
+		return a.askSeveral(ctx, q)
 	}
-	if q.left() {
-		a.Background(func() { a.awaitEnd(q) })
-	} else {
-		a.inFlight.Add(-1)
+	if asked = a.permit(ctx, q, &q.Calls[0]); asked {
+		a.call(q, &q.Calls[0])
 	}
 	return asked
 }
@@ -96,43 +90,39 @@ func (a *Asker) permit(ctx context.Context, q *Query, c *Call) (ok bool) {
 }
 
 func (a *Asker) call(q *Query, c *Call) {
-	c.Result, c.Err = a.Client.Admit(&q.context, c.Params)
-	if !q.context.ended(c.Err) {
-		c.permit.Done(c.Err)
+	if q.context.wait.Own {
+		a.callBeside(q, c)
 		return
 	}
-	var lost *fcall.OutcomeError
-	if errors.As(c.Err, &lost) && lost.Left() {
-		c.left = lost
+	c.Result, c.Err = a.Client.Admit(q.context, c.Params)
+	if ended(c.Err) {
+		c.Err = overdue{a.explain(ErrTimeout), c.Err}
 	}
-	c.Err = overdue{a.explain(q.context.wait.Err), c.Err}
-	switch {
-	case !q.context.wait.Own:
-		c.permit.Done(c.Err)
-	case c.left == nil:
-		c.permit.Abandon()
-	}
+	c.permit.Done(c.Err)
 }
 
-// awaitEnd waits until no call of a query is under way. The wait of a request that has its own timeout says nothing about Redis, so the
-// breaker learns how long the call took: a client that chooses a short one must not open the breaker for others.
-func (a *Asker) awaitEnd(q *Query) {
-	defer a.inFlight.Add(-1)
-	for i := range q.Calls {
-		c := &q.Calls[i]
-		if c.left == nil {
-			continue
-		}
-		err := c.left.Wait()
-		switch {
-		case !q.context.wait.Own:
-		case monotime.Now().Since(q.Sent) > q.context.wait.policy:
-			c.permit.Done(ErrTimeout)
-		case err != nil:
-			c.permit.Abandon() // it may be that of a call that was taken back before it was sent
-		default:
-			c.permit.Done(nil)
-		}
+// callBeside makes the call of a request that does not wait as long as the policy allows. The call goes on for that long: a client that
+// chooses a short time must neither open the breaker for others nor close a connection, and a Redis that answers nobody opens it.
+func (a *Asker) callBeside(q *Query, c *Call) {
+	ctx, params, permit, end := q.context, c.Params, c.permit, time.NewTimer(q.context.wait.For)
+	defer end.Stop()
+	type answer struct {
+		result guard.AdmitResult
+		err    error
+	}
+	answered := make(chan answer, 1)
+	a.inFlight.Add(1)
+	a.Background(func() {
+		defer a.inFlight.Add(-1)
+		result, err := a.Client.Admit(ctx, params)
+		permit.Done(err)
+		answered <- answer{result, err}
+	})
+	select {
+	case got := <-answered:
+		c.Result, c.Err = got.result, got.err
+	case <-end.C:
+		c.Err = overdue{a.explain(q.context.wait.Err), &fcall.OutcomeError{Function: "guard.admit", Cause: context.DeadlineExceeded}}
 	}
 }
 
@@ -189,8 +179,9 @@ type timers struct{ last atomic.Pointer[sharedTimer] }
 
 // A sharedTimer ends the waits of some requests.
 type sharedTimer struct {
-	endsAt  monotime.Time
-	expired chan struct{}
+	endsAt   monotime.Time
+	deadline time.Time
+	expired  chan struct{}
 }
 
 // after returns a timer that ends after d, or up to a 16th of d earlier.
@@ -200,39 +191,32 @@ func (c *timers) after(d time.Duration, at monotime.Time) *sharedTimer {
 			return t
 		}
 	}
-	t := &sharedTimer{endsAt: at.Add(d), expired: make(chan struct{})}
+	t := &sharedTimer{endsAt: at.Add(d), deadline: time.Now().Add(d), expired: make(chan struct{})}
 	time.AfterFunc(d, func() { close(t.expired) })
 	c.last.Store(t)
 	return t
 }
 
-// A callContext is the context of a request's calls. It has the request's values and ends with its wait, but not when the request is
-// cancelled: an answer that is on its way is worth more than one that nobody knows.
+// A callContext is the context of a request's calls. It has the request's values and ends with the policy's timeout, but not when the
+// request is cancelled: an answer that is on its way is worth more than one that nobody knows.
 type callContext struct {
 	request context.Context
 	timer   *sharedTimer
 	wait    Wait
 }
 
-// Deadline returns none, so that go-redis keeps the connection of a call that was left.
-func (*callContext) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (c *callContext) Done() <-chan struct{}     { return c.timer.expired }
-func (c *callContext) Value(key any) any         { return c.request.Value(key) }
+func (c *callContext) Deadline() (time.Time, bool) { return c.timer.deadline, true }
+func (c *callContext) Done() <-chan struct{}       { return c.timer.expired }
+func (c *callContext) Value(key any) any           { return c.request.Value(key) }
 
-// Err returns context.Canceled after a wait that says nothing about Redis.
 func (c *callContext) Err() error {
 	select {
 	case <-c.timer.expired:
-		if c.wait.Own {
-			return context.Canceled
-		}
 		return context.DeadlineExceeded
 	default:
 		return nil
 	}
 }
 
-// ended reports whether a call failed because the wait was over.
-func (c *callContext) ended(err error) bool {
-	return err != nil && c.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
-}
+// ended reports whether a call failed because its time was over.
+func ended(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

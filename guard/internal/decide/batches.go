@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/prefetch"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/prefetch"
 )
 
 // StartBatches returns what hands out the tokens of a global limit in this process.

@@ -3,8 +3,8 @@ package decide
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
-	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
@@ -36,19 +36,20 @@ func (q *Query) Places(c *Call) (p Places, ok bool) {
 		return p, false
 	}
 	limits := q.Endpoint.Limits(&q.Resolved, rows, q.Share)
-	p = Places{Subject: c.Params.Subject, Rows: limits.Each, Limits: limits.Pack, Holder: c.Params.Holder, Lease: shortestLease(limits.Each)}
+	p = Places{Subject: c.Params.Subject, Rows: limits.Each, Holder: c.Params.Holder, Lease: shortestLease(limits.Each)}
 	for i := range rows.All() {
 		p.Of = append(p.Of, fcall.Subject(q.RowSubjects[i]))
 	}
+	p.Limits = limits.Pack.For(p.Of...)
 	return p, true
 }
 
-// A Refund is what one call charged and is to be refunded. Any process can make it.
+// A Refund is what one call charged and is to be refunded.
 type Refund struct {
-	Limits  []guard.Limit
-	Budgets []guard.Budget     `json:",omitempty"` // whose reservation is cancelled
-	Params  guard.RefundParams // without the packs of Limits and Budgets
-	Sent    time.Time          // when the call was sent
+	params   guard.RefundParams
+	reserved *Reservation    // is given back; nil if the call reserved nothing
+	about    []fcall.Subject // of the limits and budgets
+	sent     monotime.Time   // when the call was sent
 }
 
 // RefundRows returns the refunds of some rows of an admitted query. Its attempt, receipt and budgets stay charged.
@@ -56,7 +57,7 @@ func (q *Query) RefundRows(rows RowSet) []Refund {
 	var all []Refund
 	for i := range q.Calls {
 		if c := &q.Calls[i]; c.Err == nil && c.Result.Allowed {
-			if r := q.refund(c, rows); len(r.Limits) > 0 {
+			if r := q.refund(c, rows); r.params.Limits.Len() > 0 {
 				all = append(all, r)
 			}
 		}
@@ -73,17 +74,21 @@ func (q *Query) RefundAll() []Refund {
 			continue
 		}
 		r, p := q.refund(c, AllRows), &c.Params
-		r.Params.Subject = cmp.Or(p.ReceiptOf, p.Subject)
+		to := &r.params
+		to.Subject = cmp.Or(p.ReceiptOf, p.Subject)
 		if !c.Result.Duplicate {
-			r.Params.Receipt = p.Receipt
+			to.Receipt = p.Receipt
 			if reserved, ok := q.Reserved(c); ok {
-				r.Budgets, r.Params.Reservation, r.Params.BudgetsOf = reserved.Budgets, p.Reservation, reserved.Params.BudgetsOf
+				r.reserved = &reserved
+				for i := range reserved.Budgets {
+					r.about = append(r.about, reserved.Budgets[i].Of)
+				}
 			}
 			if c.Result.Challenge == guard.AdmitChallengeConsumed {
-				r.Params.Challenge, r.Params.ChallengeOf, r.Params.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
+				to.Challenge, to.ChallengeOf, to.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
 			}
 		}
-		if len(r.Limits) > 0 || r.Params.Receipt != "" || r.Params.Reservation != "" || r.Params.Challenge != "" {
+		if to.Limits.Len() > 0 || to.Receipt != "" || r.reserved != nil || to.Challenge != "" {
 			all = append(all, r)
 		}
 	}
@@ -92,19 +97,22 @@ func (q *Query) RefundAll() []Refund {
 
 func (q *Query) refund(c *Call, rows RowSet) Refund {
 	rows &= q.charged(c)
-	r := Refund{Limits: q.Endpoint.Limits(&q.Resolved, rows, q.Share).Each, Sent: time.Now().Add(-monotime.Now().Since(q.Sent))}
-	r.Params = guard.RefundParams{Subject: c.Params.Subject, Weight: c.Params.Weight, At: c.Result.At, Holder: c.Params.Holder}
+	var taken []guard.RefundTaken
+	var of []fcall.Subject
 	for i := range rows.All() {
-		r.Params.Taken = append(r.Params.Taken, guard.RefundTaken{Left: c.Result.Limits[c.Limits.Rows.Rank(i)].ResetAfter})
-		r.Params.LimitsOf = append(r.Params.LimitsOf, fcall.Subject(q.RowSubjects[i]))
+		taken = append(taken, guard.RefundTaken{Left: c.Result.Limits[c.Limits.Rows.Rank(i)].ResetAfter})
+		of = append(of, fcall.Subject(q.RowSubjects[i]))
 	}
-	return r
+	return Refund{params: guard.RefundParams{
+		Subject: c.Params.Subject, Weight: c.Params.Weight, At: c.Result.At, Holder: c.Params.Holder,
+		Limits: q.Endpoint.Limits(&q.Resolved, rows, q.Share).Pack.For(of...), Taken: guard.PackRefundTaken(taken...),
+	}, about: of, sent: q.Sent}
 }
 
 // A Reservation is what one call reserved of budgets. Any process can settle it.
 type Reservation struct {
 	Budgets []guard.Budget
-	Params  guard.SettleParams // Subject, BudgetsOf and Reservation
+	Params  guard.SettleParams // Subject, Reservation and Penalty
 }
 
 // Reserved returns what a call reserves; ok is false if it charges no budgets.
@@ -117,11 +125,12 @@ func (q *Query) reservation(c *Call, in func(unit string) bool) (r Reservation, 
 	if c.Budgets == nil {
 		return r, false
 	}
-	r.Params = guard.SettleParams{Subject: c.Params.Subject, Reservation: c.Params.Reservation}
-	r.Budgets, r.Params.BudgetsOf = make([]guard.Budget, 0, len(c.Budgets.Each)), make([]fcall.Subject, 0, len(c.Budgets.Each))
+	r.Params = guard.SettleParams{Subject: c.Params.Subject, Reservation: c.Params.Reservation, Penalty: q.Endpoint.Penalty}
+	r.Budgets = make([]guard.Budget, 0, len(c.Budgets.Each))
 	for i := range c.Budgets.Rows.All() {
 		if b := c.Budgets.Each[c.Budgets.Rows.Rank(i)]; in(b.Unit) {
-			r.Budgets, r.Params.BudgetsOf = append(r.Budgets, b), append(r.Params.BudgetsOf, fcall.Subject(q.BudgetSubjects[i]))
+			b.Of = fcall.Subject(q.BudgetSubjects[i])
+			r.Budgets = append(r.Budgets, b)
 		}
 	}
 	return r, len(r.Budgets) > 0
@@ -154,37 +163,31 @@ func Spent(ep *Endpoint, r *Request, w *Resolved, split bool) (all []Reservation
 // Settle replaces the estimates by what was spent.
 func (r *Reservation) Settle(ctx context.Context, client *guard.Client, actual fcall.Micros, units []Amount) (guard.SettleResult, error) {
 	p := r.Params
-	var err error
-	if p.Budgets, err = guard.PackBudget(r.Budgets...); err != nil {
-		return guard.SettleResult{}, err
-	}
-	p.Actual, p.Units = actual, packUnits(units, nil)
+	p.Budgets, p.Actual, p.Units = guard.PackBudget(r.Budgets...), actual, packUnits(units, nil)
 	return client.Settle(ctx, p)
 }
 
 // Complete reports whether r is one that Reserved returns, as another process may have written it.
 func (r *Reservation) Complete() bool {
-	return r.Params.Subject != "" && r.Params.Reservation != "" && len(r.Budgets) > 0 && len(r.Params.BudgetsOf) == len(r.Budgets)
+	nobody := func(b guard.Budget) bool { return b.Of == "" }
+	return r.Params.Subject != "" && r.Params.Reservation != "" && len(r.Budgets) > 0 && !slices.ContainsFunc(r.Budgets, nobody)
 }
 
 // Make makes the refund.
-func (r *Refund) Make(ctx context.Context, client *guard.Client) (err error) {
-	p := r.Params
-	p.Limits, err = guard.PackLimit(r.Limits...)
-	if err == nil {
-		p.Budgets, err = guard.PackBudget(r.Budgets...)
+func (r *Refund) Make(ctx context.Context, client *guard.Client) error {
+	var errSettle error
+	if r.reserved != nil {
+		_, errSettle = r.reserved.Settle(ctx, client, 0, nil)
 	}
-	if err == nil {
-		p.Age = max(time.Since(r.Sent), 0)
-		_, err = client.Refund(ctx, p)
-	}
-	return err
+	r.params.Age = max(monotime.Now().Since(r.sent), 0)
+	_, err := client.Refund(ctx, r.params)
+	return errors.Join(errSettle, err)
 }
 
 // Subjects returns the subjects that a refund changes, first that of the call.
 func (r *Refund) Subjects() []string {
-	all := []string{string(r.Params.Subject)}
-	for _, s := range slices.Concat([]fcall.Subject{r.Params.ChallengeOf}, r.Params.LimitsOf, r.Params.BudgetsOf) {
+	all := []string{string(r.params.Subject)}
+	for _, s := range append([]fcall.Subject{r.params.ChallengeOf}, r.about...) {
 		if s != "" && !slices.Contains(all, string(s)) {
 			all = append(all, string(s))
 		}

@@ -74,7 +74,7 @@ func clockOff(err error) bool {
 
 // liveServerCodes are errors of a server that still decides other calls.
 var liveServerCodes = map[string]bool{
-	"OOM": true, "NOPERM": true, "NOAUTH": true, "WRONGPASS": true, "DENIED": true, "MISCONF": true, "NOREPLICAS": true, "CROSSSLOT": true, "NOSCRIPT": true,
+	"OOM": true, "NOPERM": true, "NOAUTH": true, "WRONGPASS": true, "DENIED": true, "MISCONF": true, "NOREPLICAS": true, "CROSSSLOT": true,
 }
 
 // serverLost reports whether err means that the server does not answer.
@@ -107,7 +107,7 @@ func NewLocal(namespace string, bytes int64, clock embedded.Clock) (*guard.Clien
 	if err := run(redis.NewStatusCmd(ctx, "config", "set", "maxmemory", server.UsedMemory()+bytes, "maxmemory-policy", "allkeys-lru")); err != nil {
 		return nil, err
 	}
-	client, err := guard.New(server, fcall.Options{Namespace: namespace, Mode: fcall.ModeFunctions, NoAutoLoad: true})
+	client, err := guard.New(server, fcall.Options{Namespace: namespace, NoAutoLoad: true})
 	if err != nil {
 		return nil, fmt.Errorf("start the local engine: %w", err)
 	}

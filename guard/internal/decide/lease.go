@@ -13,10 +13,10 @@ import (
 
 // Places are what one call of admit charged of limits of kind concurrency. They do not depend on the policy, so they outlast a reload.
 type Places struct {
-	Subject fcall.Subject   // of the call
-	Rows    []guard.Limit   // the limits; read-only
-	Limits  guard.LimitPack `json:"-"` // the pack of Rows
-	Of      []fcall.Subject // of the limits
+	Subject fcall.Subject           // of the call
+	Rows    []guard.Limit           // the limits; read-only
+	Limits  fcall.Rows[guard.Limit] `json:"-"` // the same, encoded
+	Of      []fcall.Subject         // of the limits
 	Holder  string
 	Lease   time.Duration `json:"-"` // the shortest of the limits
 	Node    string        `json:"-"` // that has them; "" if there is one
@@ -30,9 +30,8 @@ func (p *Places) Complete() bool {
 		}
 	}
 	p.Lease = shortestLease(p.Rows)
-	var err error
-	p.Limits, err = guard.PackLimit(p.Rows...)
-	return err == nil && len(p.Rows) > 0 && len(p.Of) == len(p.Rows)
+	p.Limits = guard.PackLimit(p.Rows...).For(p.Of...)
+	return len(p.Rows) > 0 && len(p.Of) == len(p.Rows)
 }
 
 // shortestLease returns the shortest lease of limits of kind concurrency; 0 without limits.
@@ -116,11 +115,11 @@ func (c *LeaseCall) Make(ctx context.Context, client *guard.Client) {
 	l := c.Lease
 	if !c.Release {
 		var r guard.RenewResult
-		r, c.Err = client.Renew(ctx, guard.RenewParams{Subject: l.Subject, Limits: l.Limits, LimitsOf: l.Of, Holder: l.Holder})
+		r, c.Err = client.Renew(ctx, guard.RenewParams{Subject: l.Subject, Limits: l.Limits, Holder: l.Holder})
 		c.Lost = r.Lost > 0
 		return
 	}
-	p := guard.ReleaseParams{Subject: l.Subject, Limits: l.Limits, LimitsOf: l.Of, Holder: l.Holder}
+	p := guard.ReleaseParams{Subject: l.Subject, Limits: l.Limits, Holder: l.Holder}
 	if l.stray {
 		p.Mark = markFor
 	}

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A packCache holds the packed constants of calls. Clients choose which claimed identities their requests have, so it is bounded.
@@ -51,13 +51,13 @@ func (s Share) apply(limit int64, configured float64) int64 {
 type limitsKey struct {
 	rows    RowSet
 	share   Share
-	variant string // how the rows differ from the endpoint's; "" if they do not
+	factors string // by which overrides multiply the rows; "" if they do not
 }
 
 // Limits are the rows of an endpoint that one call evaluates.
 type Limits struct {
 	Rows RowSet
-	Pack guard.LimitPack
+	Pack fcall.Rows[guard.Limit]
 	Each []guard.Limit
 
 	span
@@ -87,12 +87,12 @@ func (s *span) narrow(b calendar.Boundaries) {
 
 // SetPeriod sets the boundaries of a quota.
 func SetPeriod(l *guard.Limit, b calendar.Boundaries) {
-	l.Window, l.Previous, l.Start, l.After = b.Next.Sub(b.Start), b.Previous, b.Start, b.After
+	l.Previous, l.Start, l.Next, l.After = b.Previous, b.Start, b.Next, b.After
 }
 
 // Limits returns some rows of the endpoint, from the cache if possible.
 func (ep *Endpoint) Limits(w *Resolved, rows RowSet, share Share) *Limits {
-	key := limitsKey{rows: rows, share: share, variant: w.variantOf(rows)}
+	key := limitsKey{rows: rows, share: share, factors: encodeFactors(rows, w.Factors)}
 	known, ok := ep.packCache.limits.Load(key)
 	if ok && known.(*Limits).current(ep.clock) {
 		return known.(*Limits)
@@ -101,12 +101,9 @@ func (ep *Endpoint) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 	for i := range rows.All() {
 		r := &ep.Rows[i]
 		limit := r.Limit
-		if w.Rates != nil && w.Rates[i].Limit > 0 {
-			limit.Limit, limit.Window = w.Rates[i].Limit, w.Rates[i].Window
-		}
 		limit.Limit, limit.Burst = share.apply(limit.Limit, r.share), share.apply(limit.Burst, r.share)
 		if w.Factors != nil && !limit.Global {
-			limit.Limit, limit.Burst = wire.MultiplyLimit(limit.Kind, limit.Limit, w.Factors[i]), wire.MultiplyLimit(limit.Kind, limit.Burst, w.Factors[i])
+			limit.Limit, limit.Burst = agreed.MultiplyLimit(limit.Kind, limit.Limit, w.Factors[i]), agreed.MultiplyLimit(limit.Kind, limit.Burst, w.Factors[i])
 		}
 		if r.calendar != nil {
 			b := r.calendar.Around(ep.clock())
@@ -115,7 +112,7 @@ func (ep *Endpoint) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 		}
 		p.Each = append(p.Each, limit)
 	}
-	p.Pack = guard.MustPackLimit(p.Each...)
+	p.Pack = guard.PackLimit(p.Each...)
 	if ok {
 		ep.packCache.limits.Store(key, p) // in place of an ended period
 	} else {
@@ -123,14 +120,6 @@ func (ep *Endpoint) Limits(w *Resolved, rows RowSet, share Share) *Limits {
 	}
 	return p
 }
-
-// variantOf encodes how some rows differ from the endpoint's; "" if they do not.
-func (w *Resolved) variantOf(rows RowSet) string {
-	return encodeFactors(rows, w.Factors) + w.rateKey(rows)
-}
-
-// RowVariant encodes how a global row differs from the endpoint's; "" if it does not. No factor multiplies it.
-func (w *Resolved) RowVariant(i int) string { return w.rateKey(1 << i) }
 
 // encodeFactors returns the factors of the rows as a byte string; "" if all are 1.
 func encodeFactors(rows RowSet, times []int64) string {
@@ -165,7 +154,7 @@ type budgetsKey struct {
 // Budgets are the budgets of an endpoint that one call charges.
 type Budgets struct {
 	Rows RowSet
-	Pack guard.BudgetPack
+	Pack fcall.Rows[guard.Budget]
 	Each []guard.Budget
 
 	span
@@ -192,7 +181,7 @@ func (ep *Endpoint) Budgets(w *Resolved, rows RowSet, share Share) *Budgets {
 		}
 		p.Each = append(p.Each, b)
 	}
-	p.Pack = guard.MustPackBudget(p.Each...)
+	p.Pack = guard.PackBudget(p.Each...)
 	if ok {
 		ep.packCache.budgets.Store(key, p) // in place of an ended period
 	} else {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A Query is the calls that decide one request: one call, or one for each subject if keys may be on several servers.
@@ -26,7 +26,7 @@ type Query struct {
 	Sent        monotime.Time
 	Calls       []Call
 
-	context callContext
+	context *callContext // not a part of it, since a hook of the client may keep it
 
 	single     [1]Call          // storage for Calls, saves an allocation
 	blockBuf   [4]fcall.Subject // storage for its subjects
@@ -43,10 +43,8 @@ type Call struct {
 	Result guard.AdmitResult
 	Err    error // why there is no result
 
-	overflow  RowSet // rows that do not fit into the call
-	undecided bool   // it is never made, see AddUndecided
+	undecided bool // it is never made, see AddUndecided
 	permit    Permit
-	left      *fcall.OutcomeError // of a call that is under way
 }
 
 // Errors returns the first error that leaves the request undecided, and the first other one.
@@ -68,11 +66,6 @@ func (q *Query) fail(err error) {
 	for i := range q.Calls {
 		q.Calls[i].Err = err
 	}
-}
-
-// left reports whether calls are under way.
-func (q *Query) left() bool {
-	return slices.ContainsFunc(q.Calls, func(c Call) bool { return c.left != nil })
 }
 
 // Split returns the query with a call for each subject.
@@ -123,7 +116,6 @@ func (q *Query) Build(ep *Endpoint, r *Request, w *Resolved, split bool) {
 	if w.Attempts == "" {
 		c.clearAttempts()
 	}
-	q.addOverflowCalls()
 }
 
 // split builds a call for each subject, the bucket's first and global limits last.
@@ -173,16 +165,14 @@ func (q *Query) split() {
 			}
 		}
 		q.setBudgets(c, budgets)
-		if !strings.HasPrefix(s, wire.GlobalPrefix) {
+		if !strings.HasPrefix(s, agreed.GlobalPrefix) {
 			q.setReceipt(c, s)
 		}
 	}
-	q.addOverflowCalls()
 }
 
-// setLimits adds rows to a call, as many as fit.
+// setLimits adds rows to a call.
 func (q *Query) setLimits(c *Call, rows RowSet) {
-	rows, c.overflow = rows.split(maxCallLimits)
 	c.Limits = q.Endpoint.Limits(&q.Resolved, rows, q.Share)
 	if rows&q.Endpoint.Concurrent != 0 {
 		if q.Holder == "" {
@@ -190,7 +180,7 @@ func (q *Query) setLimits(c *Call, rows RowSet) {
 		}
 		c.Params.Holder = q.Holder
 	}
-	c.Params.Limits, c.Params.LimitsOf = c.Limits.Pack, subjectsOf(q.subjectStorage(), q.RowSubjects[:], rows, string(c.Params.Subject))
+	c.Params.Limits = c.Limits.Pack.For(subjectsOf(q.subjectStorage(), q.RowSubjects[:], rows, string(c.Params.Subject))...)
 	if q.Request.Weight > 1 {
 		c.Params.Weight = q.Request.Weight
 	}
@@ -204,16 +194,6 @@ func (q *Query) subjectStorage() []fcall.Subject {
 	return nil
 }
 
-// addOverflowCalls adds calls for rows that did not fit, for a request to several endpoints.
-func (q *Query) addOverflowCalls() {
-	for i := 0; i < len(q.Calls); i++ {
-		if rest := q.Calls[i].overflow; rest != 0 {
-			q.Calls = append(q.Calls, Call{Params: guard.AdmitParams{Subject: q.Calls[i].Params.Subject}})
-			q.setLimits(&q.Calls[len(q.Calls)-1], rest)
-		}
-	}
-}
-
 // setBudgets adds budgets to a call.
 func (q *Query) setBudgets(c *Call, rows RowSet) {
 	if rows == 0 {
@@ -223,8 +203,8 @@ func (q *Query) setBudgets(c *Call, rows RowSet) {
 		q.Reservation = fcall.NewToken()
 	}
 	c.Budgets = q.Endpoint.Budgets(&q.Resolved, rows, q.Share)
-	c.Params.Budgets, c.Params.BudgetsOf = c.Budgets.Pack, subjectsOf(nil, q.BudgetSubjects[:], rows, string(c.Params.Subject))
-	c.Params.Hold, c.Params.Penalty = q.Endpoint.Params.Hold, q.Endpoint.Params.Penalty
+	c.Params.Budgets = c.Budgets.Pack.For(subjectsOf(nil, q.BudgetSubjects[:], rows, string(c.Params.Subject))...)
+	c.Params.Hold = q.Endpoint.Params.Hold
 	c.Params.Estimate, c.Params.Reservation = q.Estimate(), q.Reservation
 	c.Params.Units = packUnits(q.Units, q.Request.Unreserved)
 }
@@ -253,13 +233,13 @@ func (q *Query) setReceipt(c *Call, of string) {
 
 // clearAttempts makes the call count no attempt.
 func (c *Call) clearAttempts() {
-	c.Params.Tiers, c.Params.Escalation = guard.AdmitTiersPack{}, guard.AdmitEscalationPack{}
+	c.Params.Tiers, c.Params.Escalation = fcall.Rows[guard.AdmitTiers]{}, fcall.Rows[guard.AdmitEscalation]{}
 	c.Params.StrikeMemory, c.Params.CountRefused = 0, false
 }
 
 // OnlyGlobal reports whether a call evaluates only global limits.
 func (c *Call) OnlyGlobal() bool {
-	return strings.HasPrefix(string(c.Params.Subject), wire.GlobalPrefix)
+	return strings.HasPrefix(string(c.Params.Subject), agreed.GlobalPrefix)
 }
 
 // A LocalPart is the part of a query that failure mode local decides.
@@ -286,7 +266,6 @@ func (q *Query) Local(a LocalPart, share Share) *Query {
 	local.Reservation = q.Reservation
 	local.setBudgets(c, a.Budgets)
 	local.setReceipt(c, q.Client)
-	local.addOverflowCalls()
 	return local
 }
 

@@ -1,15 +1,17 @@
 package decide
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // ErrEndpoint is the error for a request whose endpoint is not in the policy.
@@ -17,32 +19,27 @@ var ErrEndpoint = errors.New("endpoint is not in the policy")
 
 // A Request is a guard.Request; their pointers convert.
 type Request struct {
-	Endpoint       string
-	OtherEndpoints []string
-	Subjects       []string
-	Also           []string
-	Receipt        string
-	Challenge      string
-	Payload        string
-	Weight         int64
-	Rates          []Rate
-	Estimate       fcall.Micros
-	Units          []Amount
-	Unreserved     []string
-	Timeout        time.Duration
-	Refundable     bool
+	Endpoint   string
+	Subjects   []string
+	Receipt    string
+	Challenge  string
+	Payload    string
+	Weight     int64
+	Estimate   fcall.Micros
+	Units      []Amount
+	Unreserved []string
+	Timeout    time.Duration
 }
 
 const (
-	maxSubjects     = 16  // the most identities of a policy
-	maxAlso         = 128 // the most that package identity reads
+	maxSubjects     = 16 // the most identities of a policy
 	maxSubjectBytes = 512
 )
 
 // Check returns an *fcall.ArgumentError if a value is out of bounds.
 func (r *Request) Check() error {
-	if r.Weight < 0 || r.Weight > wire.MaxLimit {
-		return argumentError("Weight", fmt.Sprintf("be 0 to %d", int64(wire.MaxLimit)), strconv.FormatInt(r.Weight, 10))
+	if r.Weight < 0 || r.Weight > agreed.MaxLimit {
+		return argumentError("Weight", fmt.Sprintf("be 0 to %d", int64(agreed.MaxLimit)), strconv.FormatInt(r.Weight, 10))
 	}
 	if r.Timeout < 0 {
 		return argumentError("Timeout", "not be negative", r.Timeout.String())
@@ -50,27 +47,15 @@ func (r *Request) Check() error {
 	if err := CheckUnits("guard.decide", r.Units); err != nil {
 		return err
 	}
-	for _, rate := range r.Rates {
-		if err := rate.Check(); err != nil {
-			return err
-		}
+	if len(r.Subjects) > maxSubjects {
+		return argumentError("Subjects", fmt.Sprintf("be at most %d", maxSubjects), strconv.Itoa(len(r.Subjects)))
 	}
-	if err := checkSubjects("Subjects", r.Subjects, maxSubjects); err != nil {
-		return err
-	}
-	return checkSubjects("Also", r.Also, maxAlso)
-}
-
-func checkSubjects(name string, subjects []string, most int) error {
-	if len(subjects) > most {
-		return argumentError(name, fmt.Sprintf("be at most %d", most), strconv.Itoa(len(subjects)))
-	}
-	for _, s := range subjects {
+	for _, s := range r.Subjects {
 		if len(s) > maxSubjectBytes {
-			return argumentError(name, fmt.Sprintf("be at most %d bytes", maxSubjectBytes), strconv.Itoa(len(s)))
+			return argumentError("Subjects", fmt.Sprintf("be at most %d bytes", maxSubjectBytes), strconv.Itoa(len(s)))
 		}
 		if mark := strings.IndexByte(s, '='); mark <= 0 || mark == len(s)-1 || strings.IndexByte(s, '+') >= 0 {
-			return argumentError(name, "be IDENTITY=VALUE without +", strconv.Quote(s))
+			return argumentError("Subjects", "be IDENTITY=VALUE without +", strconv.Quote(s))
 		}
 	}
 	return nil
@@ -94,74 +79,76 @@ func argumentError(name, must, got string) error {
 	return &fcall.ArgumentError{Function: "guard.decide", Name: name, Must: must, Got: got}
 }
 
-// A Rate is a limit that a request brings. It replaces those limits of an endpoint that have a dynamic_max in the policy. The count
-// stays the same.
-type Rate struct {
-	// Endpoint is the endpoint's name.
-	Endpoint string
-	// Limit is the capacity of a window, 1 to 1000000000000. A rate that admits more than the policy's dynamic_max in the window of the policy
-	// counts as dynamic_max in that window.
-	Limit int64
-	// Window is the length of the window, 1us to 3650d.
-	Window time.Duration
+// An Amount is a cost in another unit than money: 1200 tokens.
+type Amount struct {
+	// Unit is a unit of the policy's budgets.
+	Unit string
+	// N is a whole number, 0 to 1000000000000000.
+	N int64
 }
 
-const maxWindow = 3650 * 24 * time.Hour
+// Unit is one of a unit in millionths, as policies and decisions have budgets.
+const Unit = 1_000_000
 
-// Check returns an *fcall.ArgumentError if the limit or the window is out of bounds.
-func (r Rate) Check() error {
-	if r.Limit < 1 || r.Limit > wire.MaxLimit {
-		return argumentError("Rates", fmt.Sprintf("have limits of 1 to %d", int64(wire.MaxLimit)), strconv.FormatInt(r.Limit, 10))
+// Millionths returns an amount as policies and decisions have it, given as Redis has it: of a unit, in whole ones. It is at most 2^63-1.
+func Millionths(unit string, n fcall.Micros) fcall.Micros {
+	if unit == "" {
+		return n
 	}
-	if r.Window < time.Microsecond || r.Window > maxWindow {
-		return argumentError("Rates", "have windows of 1us to 3650d", r.Window.String())
+	return min(n, math.MaxInt64/Unit) * Unit
+}
+
+const maxAmount = 1_000_000_000_000_000 // see gen/guard
+
+// CheckUnits returns an *fcall.ArgumentError of a function if an amount is out of bounds, or a unit has two.
+func CheckUnits(function string, units []Amount) error {
+	for i, a := range units {
+		wrong := &fcall.ArgumentError{Function: function, Name: "Units"}
+		switch {
+		case a.N < 0 || a.N > maxAmount:
+			wrong.Must, wrong.Got = "be 0 to "+strconv.FormatInt(maxAmount, 10)+" of "+strconv.Quote(a.Unit), strconv.FormatInt(a.N, 10)
+		case slices.ContainsFunc(units[:i], func(other Amount) bool { return other.Unit == a.Unit }):
+			wrong.Must, wrong.Got = "have one amount of each unit", "several of "+strconv.Quote(a.Unit)
+		default:
+			continue
+		}
+		return wrong
 	}
 	return nil
 }
 
-// below reports whether r admits less than another rate over a long time.
-func (r Rate) below(other Rate) bool {
-	return float64(r.Limit)*float64(other.Window) < float64(other.Limit)*float64(r.Window)
-}
-
-// resolveRates returns the rates of the rows, zero without one; nil if no row has one.
-func (ep *Endpoint) resolveRates(rates []Rate) []Rate {
-	var byRow []Rate
-	for _, rate := range rates {
-		for i := range ep.Rows {
-			if r := &ep.Rows[i]; r.maxRate > 0 && r.Endpoint == rate.Endpoint {
-				if byRow == nil {
-					byRow = make([]Rate, len(ep.Rows))
-				}
-				if b := r.bounded(rate); byRow[i].Limit == 0 || b.below(byRow[i]) {
-					byRow[i] = b
+// InUnits returns the amounts with those that are given in their place. A given unit that is none of these is an *fcall.ArgumentError of a
+// function.
+func InUnits(function string, amounts, given []Amount) ([]Amount, error) {
+	if err := CheckUnits(function, given); err != nil || len(given) == 0 {
+		return amounts, err
+	}
+	amounts = slices.Clone(amounts)
+	for _, a := range given {
+		i := slices.IndexFunc(amounts, func(own Amount) bool { return own.Unit == a.Unit })
+		if i < 0 {
+			must := "be omitted: the request has budgets of money only"
+			if len(amounts) > 0 {
+				must = "be of the request's units:"
+				for _, own := range amounts {
+					must += " " + own.Unit
 				}
 			}
+			return nil, &fcall.ArgumentError{Function: function, Name: "Units", Must: must, Got: strconv.Quote(a.Unit)}
 		}
+		amounts[i] = a
 	}
-	return byRow
+	return amounts, nil
 }
 
-// bounded returns the rate, or the row's largest one if it admits more in the row's window.
-func (r *Row) bounded(rate Rate) Rate {
-	window := r.Limit.Window
-	if windows := (window + rate.Window - 1) / rate.Window; rate.Limit > r.maxRate/max(int64(windows), 1) {
-		rate.Limit, rate.Window = r.maxRate, window
+// packUnits returns amounts, which were checked, as rows of a call.
+func packUnits(amounts []Amount, unreserved []string) fcall.Rows[guard.UnitAmount] {
+	if len(amounts) == 0 {
+		return fcall.Rows[guard.UnitAmount]{}
 	}
-	return rate
-}
-
-// rateKey encodes the rates of some rows; "" without any. Each begins with a byte 0, as no factor does.
-func (w *Resolved) rateKey(rows RowSet) string {
-	if w.Rates == nil {
-		return ""
+	rows := make([]guard.UnitAmount, len(amounts))
+	for i, a := range amounts {
+		rows[i] = guard.UnitAmount{Unit: a.Unit, Amount: a.N, Unreserved: slices.Contains(unreserved, a.Unit)}
 	}
-	var text []byte
-	for i := range rows.All() {
-		if rate := w.Rates[i]; rate.Limit > 0 {
-			text = binary.AppendUvarint(append(text, 0, byte(i)), uint64(rate.Limit))
-			text = binary.AppendUvarint(text, uint64(rate.Window))
-		}
-	}
-	return string(text)
+	return guard.PackUnitAmount(rows...)
 }

@@ -1,34 +1,31 @@
+// Package decide compiles a policy, asks Redis about each request behind circuit breakers, applies failure modes, and keeps what requests hold.
 package decide
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/rlfunc/rlfunc/calendar"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
+	"github.com/rlfunc/rlfunc/fcall/prefetch"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/wire"
-	"github.com/rlfunc/rlfunc/prefetch"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // Rules are a compiled policy.
 type Rules struct {
 	Policy *policy.Policy
 
-	client     grouping
-	clock      func() time.Time
-	byName     map[string]*Endpoint
-	unions     sync.Map // several endpoints together, by a union
-	unionCount atomic.Int64
-	overrides  *atomic.Pointer[Overrides] // shared with the tariffs
-	batches    *Batches                   // shared with the tariffs
-	tariffs    map[string]func() *Rules   // of clients with a plan of the policy, by its name; compiled by their first request
+	client    grouping
+	clock     func() time.Time
+	byName    map[string]*Endpoint
+	overrides *atomic.Pointer[Overrides] // shared with the tariffs
+	batches   *Batches                   // shared with the tariffs
+	tariffs   map[string]func() *Rules   // of clients with a plan of the policy, by its name; compiled by their first request
 }
 
 // HasTariffs reports whether some clients have other limits.
@@ -40,6 +37,7 @@ type Endpoint struct {
 	Rows      []Row
 	Params    guard.AdmitParams // the constant part of a call
 	Estimate  fcall.Micros
+	Penalty   time.Duration // how long an account that a settlement exceeds refuses reservations
 	Units     []Amount      // the estimates in the budgets' other units, in the order of the budgets
 	Dedup     time.Duration // how long a receipt is known; 0 if the endpoint has none
 	Attempts  bool          // each request is an attempt
@@ -53,7 +51,6 @@ type Endpoint struct {
 	OnCost, OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
 
 	endpoint  *policy.Endpoint
-	place     int       // of the endpoint in the policy
 	repeats   *int64    // how often a receipt may repeat
 	attempts  *grouping // nil if requests are not attempts
 	challenge *grouping // nil without challenges
@@ -78,7 +75,6 @@ type Row struct {
 	grouping grouping
 	share    float64
 	calendar *calendar.Calendar // of a quota
-	maxRate  int64              // most that a request's rate may admit in the window; 0 if a request cannot bring one
 }
 
 // A Budget is a budget of the policy.
@@ -128,46 +124,38 @@ func compileTariff(p *policy.Policy, clock func() time.Time, batches *Batches) *
 		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*Endpoint, len(p.Endpoints)),
 	}
 	for i := range p.Endpoints {
-		ep := rules.compile(&p.Endpoints[i])
-		ep.place = i
-		rules.byName[p.Endpoints[i].Name] = ep
+		rules.byName[p.Endpoints[i].Name] = rules.compile(&p.Endpoints[i])
 	}
 	for i := range p.Upstreams {
 		alone := p.Outbound(&p.Upstreams[i])
 		ep := (&Rules{Policy: alone, clock: clock, batches: batches}).compile(&alone.Endpoints[0])
-		ep.place, ep.Outbound = len(p.Endpoints)+i, true
+		ep.Outbound = true
 		rules.byName[p.Upstreams[i].Name] = ep
 	}
 	return rules
 }
 
-// compile compiles one endpoint, or several whose limits apply together.
-func (rules *Rules) compile(endpoints ...*policy.Endpoint) *Endpoint {
-	p, ep := rules.Policy, &Endpoint{endpoint: endpoints[0], Unbounded: true, clock: rules.clock}
+// compile compiles one endpoint.
+func (rules *Rules) compile(e *policy.Endpoint) *Endpoint {
+	p, ep := rules.Policy, &Endpoint{endpoint: e, Unbounded: e.Unbounded, clock: rules.clock}
 	ep.Scope = ep
 	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
 	for _, global := range []bool{false, true} {
 		for i := range p.Limits {
 			ep.add(rules, "", &p.Limits[i], global)
 		}
-		for _, e := range endpoints {
-			for i := range e.Limits {
-				ep.add(rules, e.Name, &e.Limits[i], global)
-			}
+		for i := range e.Limits {
+			ep.add(rules, e.Name, &e.Limits[i], global)
 		}
 	}
-	for _, e := range endpoints {
-		ep.Unbounded = ep.Unbounded && e.Unbounded
-		if e.Idempotency != nil && len(endpoints) == 1 {
-			ep.Dedup, ep.repeats = e.Idempotency.For, e.Idempotency.Repeats
-		}
-		ep.addCost(p, e)
-		ep.addAbuse(p, e)
-		if c := e.Challenge; c != nil {
-			ep.challenge = new(newGrouping(p, c.By, ""))
-			ep.Params.ChallengeRequired = ep.Params.ChallengeRequired || c.Required
-			ep.OnChallenge = c.OnFailure
-		}
+	if e.Idempotency != nil {
+		ep.Dedup, ep.repeats = e.Idempotency.For, e.Idempotency.Repeats
+	}
+	ep.addCost(p, e)
+	ep.addAbuse(p, e)
+	if c := e.Challenge; c != nil {
+		ep.challenge = new(newGrouping(p, c.By, ""))
+		ep.Params.ChallengeRequired, ep.OnChallenge = c.Required, c.OnFailure
 	}
 	ep.Attempts = ep.attempts != nil
 	return ep
@@ -178,14 +166,14 @@ func (ep *Endpoint) add(rules *Rules, endpoint string, l *policy.Limit, global b
 	if l.By.Global() != global {
 		return
 	}
-	limitName := wire.LimitName(endpoint, l.Name)
+	limitName := agreed.LimitName(endpoint, l.Name)
 	r := Row{
 		Limit: guard.Limit{
 			Name: limitName, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
 			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
 		},
 		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count, Scope: l,
-		grouping: newGrouping(rules.Policy, l.By, limitName), share: l.Share, maxRate: l.DynamicMax,
+		grouping: newGrouping(rules.Policy, l.By, limitName), share: l.Share,
 	}
 	r.calendar, _ = l.Calendar() // the policy was checked
 	if l.Kind == policy.Concurrency {
@@ -209,24 +197,19 @@ func (ep *Endpoint) addCost(p *policy.Policy, e *policy.Endpoint) {
 		return
 	}
 	ep.OnCost, ep.share = c.OnFailure, p.Share
-	ep.Params.Hold, ep.Params.Penalty = c.Hold, c.Penalty
-	ep.Estimate = max(ep.Estimate, fcall.Micros(e.Cost.Estimate))
-	if ep.budgets == nil {
-		for i := range c.Budgets {
-			b := &c.Budgets[i]
-			row := guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit}
-			if b.Unit != "" {
-				row.Budget /= Unit
-				if !slices.ContainsFunc(ep.Units, func(a Amount) bool { return a.Unit == b.Unit }) {
-					ep.Units = append(ep.Units, Amount{Unit: b.Unit})
-				}
+	ep.Params.Hold, ep.Penalty = c.Hold, c.Penalty
+	ep.Estimate = fcall.Micros(e.Cost.Estimate)
+	for i := range c.Budgets {
+		b := &c.Budgets[i]
+		row := guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit}
+		if b.Unit != "" {
+			row.Budget /= Unit
+			if !slices.ContainsFunc(ep.Units, func(a Amount) bool { return a.Unit == b.Unit }) {
+				ep.Units = append(ep.Units, Amount{Unit: b.Unit, N: e.Cost.Units[b.Unit]})
 			}
-			periods, _ := b.Calendar() // the policy was checked
-			ep.budgets = append(ep.budgets, Budget{Budget: row, Policy: b, grouping: newGrouping(p, b.By, wire.GlobalAccount), calendar: periods})
 		}
-	}
-	for i := range ep.Units {
-		ep.Units[i].N = max(ep.Units[i].N, e.Cost.Units[ep.Units[i].Unit])
+		periods, _ := b.Calendar() // the policy was checked
+		ep.budgets = append(ep.budgets, Budget{Budget: row, Policy: b, grouping: newGrouping(p, b.By, agreed.GlobalAccount), calendar: periods})
 	}
 }
 
@@ -239,7 +222,6 @@ func (ep *Endpoint) addAbuse(p *policy.Policy, e *policy.Endpoint) {
 	if e.Abuse == "" {
 		return
 	}
-	counted := ep.attempts != nil
 	ep.attempts = new(newGrouping(p, a.By, ""))
 	var tiers []guard.AdmitTiers
 	for _, t := range a.Tiers {
@@ -249,9 +231,9 @@ func (ep *Endpoint) addAbuse(p *policy.Policy, e *policy.Endpoint) {
 	for _, d := range a.Escalation {
 		escalation = append(escalation, guard.AdmitEscalation{Block: d})
 	}
-	ep.Params.Tiers, ep.Params.Escalation = guard.MustPackAdmitTiers(tiers...), guard.MustPackAdmitEscalation(escalation...)
+	ep.Params.Tiers, ep.Params.Escalation = guard.PackAdmitTiers(tiers...), guard.PackAdmitEscalation(escalation...)
 	ep.Params.StrikeMemory = a.StrikeMemory
-	ep.Params.CountRefused = e.Abuse == policy.CountRefused && (ep.Params.CountRefused || !counted)
+	ep.Params.CountRefused = e.Abuse == policy.CountRefused
 }
 
 // NeedsLocal reports whether any failure mode is local.
@@ -265,57 +247,11 @@ func (rules *Rules) NeedsLocal() bool {
 	return false
 }
 
-// maxUnions bounds the compiled unions, because clients choose which combinations occur.
-const maxUnions = 256
-
-// A union is several endpoints of one set of limits, by their names in the order of the policy.
-type union struct {
-	of    *Rules
-	names string // with a NUL behind each
-}
-
-// EndpointFor returns the endpoint of a request.
-func (rules *Rules) EndpointFor(r *Request) (*Endpoint, error) {
-	ep, err := rules.named(r.Endpoint)
-	if err != nil || len(r.OtherEndpoints) == 0 {
-		return ep, err
-	}
-	all := []*Endpoint{ep}
-	for _, name := range r.OtherEndpoints {
-		other, err := rules.named(name)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(all, other) {
-			all = append(all, other)
-		}
-	}
-	slices.SortFunc(all, func(a, b *Endpoint) int { return cmp.Compare(a.place, b.place) })
-	endpoints, u := make([]*policy.Endpoint, len(all)), union{of: rules}
-	for i, one := range all {
-		endpoints[i] = one.endpoint
-		u.names += one.endpoint.Name + "\x00"
-	}
-	if known, ok := rules.unions.Load(u); ok {
-		return known.(*Endpoint), nil
-	}
-	ep = rules.compile(endpoints...)
-	if len(ep.Rows) > maxRows {
-		return nil, argumentError("OtherEndpoints", fmt.Sprintf("have at most %d limits together", maxRows), strconv.Itoa(len(ep.Rows)))
-	}
-	ep.Scope = u
-	if rules.unionCount.Add(1) > maxUnions {
-		rules.unions.Clear()
-		rules.unionCount.Store(1)
-	}
-	rules.unions.Store(u, ep)
-	return ep, nil
-}
-
-func (rules *Rules) named(endpoint string) (*Endpoint, error) {
-	ep, ok := rules.byName[endpoint]
+// Endpoint returns an endpoint or upstream by its name.
+func (rules *Rules) Endpoint(name string) (*Endpoint, error) {
+	ep, ok := rules.byName[name]
 	if !ok {
-		return nil, fmt.Errorf("decide %q: %w", endpoint, ErrEndpoint)
+		return nil, fmt.Errorf("decide %q: %w", name, ErrEndpoint)
 	}
 	return ep, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/overrides"
-	"github.com/rlfunc/rlfunc/internal/wire"
 )
 
 // Bounds of the time between two polls.
@@ -91,7 +91,7 @@ func (w *Watch) run() {
 	logged := false
 	for {
 		asked := monotime.Now()
-		r, err := w.client.List(w.ctx, override.ListParams{Subject: wire.OverridesSubject, Known: known})
+		r, err := w.client.List(w.ctx, override.ListParams{Subject: agreed.OverridesSubject, Known: known})
 		switch {
 		case err == nil:
 			known, logged = &r.Version, false

@@ -8,19 +8,15 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
-// A Key identifies cached refusals. Another weight or estimate may pass, so both are part of it. Scopes belong to one policy, so a new
-// policy hits no old entries.
+// A Key identifies cached refusals. Scopes belong to one policy, so a new policy hits no old entries.
 type Key struct {
-	Scope    any // of an endpoint or a row
-	Subject  string
-	Weight   int64
-	Estimate fcall.Micros
-	Variant  string // how its limits and budgets differ from the endpoint's
-	Receipt  string // of an admitted receipt
+	Scope   any // of an endpoint or a row
+	Subject string
+	Variant string // how its limits and budgets differ from the endpoint's
+	Receipt string // of an admitted receipt
 }
 
 // A Cache caches refusals and admitted receipts. A nil Cache is empty. It is safe for concurrent use.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // Headers is a revision of the RateLimit fields, an IETF draft: Draft11, Draft06 or NoHeaders.
@@ -135,7 +135,7 @@ func BudgetWarning(d *guard.Decision) string {
 	var text []byte
 	for i := range d.Budgets {
 		b := &d.Budgets[i]
-		if !d.Allowed || !b.Warned || strings.HasPrefix(b.Subject, wire.GlobalPrefix) {
+		if !d.Allowed || !b.Warned || strings.HasPrefix(b.Subject, agreed.GlobalPrefix) {
 			continue
 		}
 		if text != nil {
@@ -145,21 +145,6 @@ func BudgetWarning(d *guard.Decision) string {
 		text = strconv.AppendInt(append(appendName(text, b.Name), ";p="...), int64(percent), 10)
 	}
 	return string(text)
-}
-
-// Of returns the names of the fields that Write may write.
-func (n *Names) Of(revision Headers, x bool) []string {
-	var names []string
-	switch revision {
-	case Draft11:
-		names = append(names, n.limits, n.policies)
-	case Draft06:
-		names = append(names, n.draft06[:]...)
-	}
-	if x {
-		names = append(names, n.x[:]...)
-	}
-	return append(names, n.warning)
 }
 
 // Write writes the fields of a decision to headers or metadata: those of a revision, and also the X- fields if x is set.

@@ -1,5 +1,5 @@
-// Package web has what the middlewares for HTTP, gRPC and Envoy share: they follow the guard's policy, find the endpoints of a request in
-// all the ways in which a router may read it, and write the same fields.
+// Package web has what the middlewares for HTTP, gRPC and Envoy share: they follow the guard's policy, find the endpoint of a request, and
+// write the same fields.
 package web
 
 import (
@@ -18,25 +18,16 @@ type Call struct {
 	Header    http.Header // or gRPC metadata
 	Operation string      // the HTTP method or full gRPC method; a receipt is valid for one operation
 	Path      string      // the payload of a challenge for a path
-	Estimate  fcall.Micros
+	Estimate  guard.Amounts
 	Weight    int64
 }
 
-// Request returns the guard request for an endpoint and for others that a router may also mean.
-func (c *Call) Request(p *policy.Policy, e *policy.Endpoint, others []string, found *identity.Found) guard.Request {
+// Request returns the guard request for an endpoint.
+func (c *Call) Request(e *policy.Endpoint, found *identity.Found) guard.Request {
 	r := guard.Request{
-		Endpoint: e.Name, OtherEndpoints: others, Subjects: found.Subjects, Also: found.Also, Estimate: c.Estimate, Weight: c.Weight,
+		Endpoint: e.Name, Subjects: found.Subjects, Receipt: c.receipt(e, found), Weight: c.Weight, Estimate: c.Estimate.Money, Units: c.Estimate.Units,
 	}
-	if len(others) == 0 {
-		r.Receipt = c.receipt(e, found)
-	}
-	asked := e.Challenge
-	for _, name := range others {
-		if other, ok := p.Endpoint(name); ok && asked == nil {
-			asked = other.Challenge
-		}
-	}
-	if asked != nil {
+	if asked := e.Challenge; asked != nil {
 		if r.Challenge = c.Header.Get(asked.Header); r.Challenge == "" {
 			r.Challenge = found.Challenge
 		}
@@ -63,6 +54,22 @@ func (c *Call) receipt(e *policy.Endpoint, found *identity.Found) string {
 		return ""
 	}
 	return c.Operation + " " + id
+}
+
+// Unidentified is what Unread says of a client that cannot be told.
+const Unidentified = "the client could not be identified"
+
+// Unread returns why guard cannot tell the endpoint or the client of a request, without a full stop. call is what a client sends: a request or a call.
+func Unread(err error, call string) string {
+	var ambiguous *AmbiguousError
+	switch {
+	case errors.As(err, &ambiguous):
+		return ambiguous.Error()
+	case errors.Is(err, identity.ErrAmbiguous):
+		_, why, _ := strings.Cut(err.Error(), identity.ErrAmbiguous.Error())
+		return "the " + call + " is ambiguous" + why
+	}
+	return Unidentified
 }
 
 // Client is what WrongPart returns for a request of which no limit counts a subject, as on a Unix socket.

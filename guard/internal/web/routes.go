@@ -1,7 +1,7 @@
 package web
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,66 +15,67 @@ import (
 
 // Routes map requests to the endpoints of one policy. They are safe for concurrent use.
 type Routes struct {
-	Policy    *policy.Policy
-	mux       *http.ServeMux
-	exempt    *http.ServeMux // nil if the policy exempts nothing
-	patterns  map[string]*policy.Endpoint
-	hosts     bool     // some pattern has a host
-	wildcards []string // identities that are a wildcard of a pattern
+	Policy   *policy.Policy
+	mux      *http.ServeMux
+	folded   *http.ServeMux // in lower case; nil if the policy's paths are exact
+	exempt   *http.ServeMux // nil if the policy exempts nothing
+	patterns map[string]*policy.Endpoint
+	mixed    bool // some pattern has a capital letter, and case is folded
+	hosts    bool // some pattern has a host
+	values   bool // some identity is a wildcard of a pattern
 }
 
 // NewRoutes returns the routes of a policy's patterns for HTTP.
 func NewRoutes(p *policy.Policy) (*Routes, error) {
 	r := &Routes{Policy: p, mux: http.NewServeMux(), patterns: map[string]*policy.Endpoint{}}
+	if p.PathCase == policy.CaseFold {
+		r.folded = http.NewServeMux()
+	}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
-			if isGRPC(pattern) {
+			if policy.IsGRPC(pattern) {
 				continue
 			}
-			pattern = folded(pattern, p.Paths.Case == policy.CaseFold)
-			if err := r.handle(r.mux, pattern); err != nil {
+			exact, folded := policy.Pattern(pattern, false), policy.Pattern(pattern, true)
+			err := r.handle(r.mux, exact)
+			if r.patterns[exact] = e; r.folded != nil && err == nil {
+				err = r.handle(r.folded, folded)
+				r.patterns[folded], r.mixed = e, r.mixed || folded != exact
+			}
+			if err != nil {
 				return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
 			}
-			r.patterns[pattern] = e
 		}
 	}
 	if len(p.Exempt) > 0 {
 		r.exempt = http.NewServeMux()
 	}
 	for _, pattern := range p.Exempt {
-		if isGRPC(pattern) {
+		if policy.IsGRPC(pattern) {
 			continue
 		}
-		if err := r.handle(r.exempt, folded(pattern, false)); err != nil {
+		if err := r.handle(r.exempt, policy.Pattern(pattern, false)); err != nil {
 			return nil, fmt.Errorf("exempt: %w", err)
 		}
 	}
-	for name, id := range p.Identities {
-		if id.Path != "" {
-			r.wildcards = append(r.wildcards, name)
-		}
+	for _, id := range p.Identities {
+		r.values = r.values || id.Path != ""
 	}
-	slices.Sort(r.wildcards)
 	return r, nil
 }
 
 // Empty reports whether no endpoint has a pattern.
 func (r *Routes) Empty() bool { return len(r.patterns) == 0 }
 
-// isGRPC reports whether a pattern matches all methods of a gRPC service.
-func isGRPC(pattern string) bool {
-	return strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/*")
-}
-
 func (r *Routes) handle(mux *http.ServeMux, pattern string) error {
 	_, host, _ := policy.SplitPattern(pattern)
 	r.hosts = r.hosts || host != ""
-	return handle(mux, pattern)
+	return Handle(mux, pattern)
 }
 
-// handle adds a pattern to a mux. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
-func handle(mux *http.ServeMux, pattern string) (err error) {
+// Handle adds a pattern to a mux. It returns the error that ServeMux panics with for an invalid or duplicate pattern.
+func Handle(mux *http.ServeMux, pattern string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
@@ -88,89 +89,121 @@ func handle(mux *http.ServeMux, pattern string) (err error) {
 type Match struct {
 	Exempt   bool             // guard does not decide the request, whatever it matches
 	Endpoint *policy.Endpoint // nil if none matches
-	Others   []string         // further endpoints that it matches if a router reads it differently
-	read     []reading        // as which it matches the endpoint
+	pattern  string           // which matches the path
+	path     string           // escaped
 }
 
-// A reading is an escaped path, and the pattern that matches it.
-type reading struct{ pattern, path string }
+// An AmbiguousError means that routers may serve a request as different ones. Respond with 400.
+type AmbiguousError struct{ What, Why string }
 
-var errLongPath = errors.New("the path is too long to be read in all the ways in which routers may read it")
+func (e *AmbiguousError) Error() string { return "the " + e.What + " is ambiguous: " + e.Why }
 
 // For returns the match of a request that is for an endpoint, whatever patterns that has.
 func (r *Routes) For(e *policy.Endpoint, req *http.Request) Match {
-	if len(r.wildcards) > 0 {
+	if r.values {
 		if by, err := r.Match(req); err == nil && by.Endpoint == e {
-			return Match{Endpoint: e, read: by.read}
+			return by
 		}
 	}
 	return Match{Endpoint: e}
 }
 
-// Match returns what a request matches. Limits of all endpoints apply, so no spelling avoids a limit. A method is read as it is and in
-// upper case, as Flask and PHP do. A request is exempt if it is in each reading, without folding its case. None is with an escape or a semicolon,
-// which services read in more ways: Java's take /static/..;/v1/chat for /v1/chat.
+// Match returns what a request matches, or an *AmbiguousError. Routers agree about plain requests. They differ in whether a path matches in
+// another case and with escapes that it need not have, and whether a method may be in lower case: the request is then of the one endpoint that
+// any of them serves. A slash at the end makes no difference, unless a pattern has it.
 func (r *Routes) Match(req *http.Request) (m Match, err error) {
 	if r.Empty() && r.exempt == nil {
 		return m, nil
 	}
-	escaped, method, fold := req.URL.EscapedPath(), strings.ToUpper(req.Method), r.Policy.Paths.Case == policy.CaseFold
-	if escaped == req.URL.Path && method == req.Method && IsPlain(escaped) && !fold && (!r.hosts || isPlainHost(req.Host)) {
-		m.Exempt = r.exempt != nil && !strings.Contains(escaped, ";") && r.exempts(req)
-		_, pattern := r.mux.Handler(req)
-		m.Endpoint = r.patterns[pattern]
-		if len(r.wildcards) > 0 {
-			m.read = []reading{{pattern, escaped}}
-		}
-		return m, nil
+	clean := r.Policy.Paths == policy.PathsClean
+	escaped := cmp.Or(req.URL.EscapedPath(), "/")
+	if why := ambiguity(escaped, req.URL, clean, r.Policy.Escapes == policy.EscapesKeep); why != "" {
+		return m, &AmbiguousError{"path of the request", why}
 	}
-	variants, ok := Variants(escaped, req.URL.Path)
-	if !ok {
-		return m, errLongPath
+	m.path = escaped
+	if clean {
+		m.path = cleaned(escaped)
 	}
-	probe, u := *req, *req.URL
-	probe.URL, probe.Host = &u, hostOf(req.Host)
-	m.Exempt = r.exempt != nil && !strings.ContainsAny(escaped, "%;")
-	for _, variant := range variants {
-		path := variant
-		if fold {
-			path = FoldEscaped(variant)
+	asIs := m.path == req.URL.Path
+	m.Exempt = r.exempt != nil && asIs && r.exempts(req)
+	folded, method := policy.FoldPath(m.path), strings.ToUpper(req.Method)
+	if asIs && !r.mixed && (r.folded == nil || folded == m.path) && !hasSlash(m.path) && method == req.Method && (!r.hosts || isPlainHost(req.Host)) {
+		_, m.pattern = r.mux.Handler(req)
+		if m.Endpoint = r.patterns[m.pattern]; m.Endpoint != nil {
+			return m, nil
 		}
+	}
+	probe := *req
+	probe.Host = HostOf(req.Host)
+	literal := strings.ReplaceAll(m.path, "%", "%25")
+	for _, as := range []struct {
+		mux  *http.ServeMux
+		path string
+	}{{r.mux, m.path}, {r.mux, literal}, {r.folded, folded}, {r.folded, policy.FoldPath(literal)}} {
 		for _, probe.Method = range slices.Compact([]string{req.Method, method}) {
-			if m.Exempt {
-				u.Path, u.RawPath = variant, "" // it has no escapes
-				m.Exempt = r.exempts(&probe)
+			pattern := r.find(as.mux, &probe, as.path)
+			switch e := r.patterns[pattern]; {
+			case e == nil || e == m.Endpoint:
+			case m.Endpoint != nil:
+				return Match{}, &AmbiguousError{"path of the request", "routers may serve it as two endpoints of the policy"}
+			default:
+				m.Endpoint, m.pattern = e, pattern
 			}
-			if u.Path, err = url.PathUnescape(path); err != nil {
-				continue
-			}
-			u.RawPath = path
-			_, pattern := r.mux.Handler(&probe)
-			m.add(r.patterns[pattern], reading{pattern, variant})
 		}
 	}
 	return m, nil
 }
 
-// exempts reports whether the policy exempts one reading of a request.
-func (r *Routes) exempts(req *http.Request) bool {
-	handler, pattern := r.exempt.Handler(req)
-	_, registered := handler.(http.HandlerFunc) // ServeMux redirects /a to the pattern /a/, and another router does not
-	return pattern != "" && registered
-}
-
-func (m *Match) add(e *policy.Endpoint, as reading) {
-	switch {
-	case e == nil:
-	case m.Endpoint == nil || e == m.Endpoint:
-		m.Endpoint, m.read = e, append(m.read, as)
-	case !slices.Contains(m.Others, e.Name):
-		m.Others = append(m.Others, e.Name)
+// find returns the pattern that matches a path with or without a slash at its end, or "".
+func (r *Routes) find(mux *http.ServeMux, probe *http.Request, path string) string {
+	if mux == nil {
+		return ""
 	}
+	match := func(path string) string {
+		decoded, _ := url.PathUnescape(path) // it was a path's
+		probe.URL = &url.URL{Path: decoded, RawPath: path}
+		if _, pattern := mux.Handler(probe); r.patterns[pattern] != nil {
+			return pattern
+		}
+		return ""
+	}
+	pattern := match(path)
+	if !hasSlash(path) {
+		return cmp.Or(pattern, match(path+"/"))
+	}
+	if pattern != "" {
+		if _, _, exact := policy.SplitPattern(pattern); exact == path {
+			return pattern
+		}
+	}
+	return cmp.Or(match(strings.TrimRight(path, "/")), pattern)
 }
 
-// hostOf returns a host in lower case without port and final dot, as in patterns.
-func hostOf(host string) string {
+func hasSlash(path string) bool { return len(path) > 1 && path[len(path)-1] == '/' }
+
+// exempts reports whether the policy exempts a request, also without the slash at the end of its path. A pattern for OPTIONS exempts preflights alone: a handler may serve any other
+// OPTIONS request as it serves a GET.
+func (r *Routes) exempts(req *http.Request) bool {
+	if r.hosts && !isPlainHost(req.Host) {
+		probe := *req
+		probe.Host = HostOf(req.Host)
+		req = &probe
+	}
+	handler, pattern := r.exempt.Handler(req)
+	if strings.HasPrefix(pattern, http.MethodOptions+" ") && (req.Header["Origin"] == nil || req.Header["Access-Control-Request-Method"] == nil) {
+		return false
+	}
+	// ServeMux redirects /a to the pattern /a/, and another router does not.
+	if _, registered := handler.(http.HandlerFunc); pattern == "" || !registered || !hasSlash(req.URL.Path) {
+		return pattern != "" && registered
+	}
+	without, u := *req, *req.URL
+	without.URL, u.Path = &u, strings.TrimRight(u.Path, "/")
+	return r.exempts(&without)
+}
+
+// HostOf returns a host in lower case without port and final dot, as in patterns.
+func HostOf(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil && port != "" {
 		host = name
 	}
@@ -178,7 +211,7 @@ func hostOf(host string) string {
 	return strings.ToLower(host)
 }
 
-// isPlainHost reports whether hostOf changes only the port, which ServeMux ignores.
+// isPlainHost reports whether HostOf changes only the port, which ServeMux ignores.
 func isPlainHost(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; 'A' <= c && c <= 'Z' || c == '[' || c == '.' && (i == len(host)-1 || host[i+1] == ':') {
@@ -188,41 +221,19 @@ func isPlainHost(host string) bool {
 	return true
 }
 
-// folded returns a pattern with its host as hostOf returns it, and if path is set its path folded.
-func folded(pattern string, path bool) string {
-	method, host, p := policy.SplitPattern(pattern)
-	if path {
-		p = FoldEscaped(p)
-	}
-	return strings.TrimLeft(method+" "+hostOf(host)+p, " ")
-}
-
 // Identify reads the identities of a request, also those that are a part of its path.
 func (r *Routes) Identify(reader *identity.Reader, req *http.Request, m Match) (identity.Found, error) {
-	if len(r.wildcards) == 0 {
+	switch {
+	case !r.values:
 		return reader.Read(req, nil)
-	}
-	if len(m.read) == 0 {
+	case m.pattern == "":
 		return reader.Read(req, req.PathValue) // of the router before the guard
 	}
-	found, err := reader.Read(req, m.read[0].value)
-	for _, as := range m.read[1:] {
-		for _, name := range r.wildcards {
-			id := r.Policy.Identities[name]
-			subject := name + "=" + id.Fold.Value(as.value(id.Path))
-			if subject != name+"=" && !slices.Contains(found.Subjects, subject) && !slices.Contains(found.Also, subject) {
-				found.Also = append(found.Also, subject)
-			}
-		}
-	}
-	return found, err
+	return reader.Read(req, func(name string) string { return Segment(m.pattern, m.path, name) })
 }
 
-// value returns the part of a path that a wildcard of the pattern matches, decoded.
-func (as reading) value(name string) string { return segment(as.pattern, as.path, name) }
-
-// segment returns the part of a path that a wildcard of the pattern matches.
-func segment(pattern, path, name string) string {
+// Segment returns the part of a path that a wildcard of the pattern matches.
+func Segment(pattern, path, name string) string {
 	_, _, pattern = policy.SplitPattern(pattern)
 	for {
 		var one, value string

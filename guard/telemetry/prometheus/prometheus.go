@@ -28,9 +28,8 @@ type Metrics struct {
 	page     http.Handler
 }
 
-// New returns Metrics with a registry of its own: the page has no metrics from other registries. Further options are for its provider, such
-// as another reader that pushes the same metrics.
-func New(o ...sdk.Option) (*Metrics, error) {
+// New returns Metrics with a registry of its own: the page has no metrics from other registries.
+func New() (*Metrics, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
@@ -38,7 +37,7 @@ func New(o ...sdk.Option) (*Metrics, error) {
 	}
 	return &Metrics{
 		// The policy bounds the series. The SDK's own limit of 2000 would merge the endpoints of a large policy.
-		provider: sdk.NewMeterProvider(append(o, sdk.WithReader(reader), sdk.WithCardinalityLimit(0))...),
+		provider: sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(0)),
 		registry: registry,
 		page:     promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 	}, nil

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 )
 
 type accountName struct {
@@ -77,3 +81,28 @@ func (r *report) settle(t *testing.T, s *service, accounts map[accountName]*acco
 }
 
 const window = 10 * time.Hour
+
+// The admissions that a server counts, by looks that cost nothing.
+
+func logHeld(ctx context.Context, s *service, subject string) (int64, error) {
+	r, err := s.ratelimit.SlidingLog(ctx, ratelimit.SlidingLogParams{Subject: fcall.Subject(subject), Limit: 10, Window: window, Cost: new(int64(0))})
+	return r.Count, err
+}
+
+func logReceiptHeld(ctx context.Context, s *service, subject string) (int64, error) {
+	return logHeld(ctx, s, "receipts of "+subject)
+}
+
+func gcraHeld(ctx context.Context, s *service, subject string) (int64, error) {
+	r, err := s.ratelimit.GCRA(ctx, ratelimit.GCRAParams{Subject: fcall.Subject(subject), Limit: 10, Period: 1000 * window, Cost: new(int64(0))})
+	return 10 - r.Remaining, err
+}
+
+func spent(ctx context.Context, s *service, subject string) (int64, error) {
+	limits := cost.PackBudget(cost.Budget{Budget: 1000, Window: window})
+	r, err := s.cost.Peek(ctx, cost.PeekParams{Subject: fcall.Subject(subject), Budgets: limits})
+	if err != nil {
+		return 0, err
+	}
+	return int64(r.Budgets[0].Spent), nil
+}

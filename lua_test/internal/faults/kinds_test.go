@@ -30,12 +30,7 @@ type service struct {
 func newService(t *testing.T, tr *traffic, client redis.UniversalClient, m mode, o fcall.Options) *service {
 	t.Helper()
 	s := &service{traffic: tr, mode: m, client: client}
-	switch m {
-	case unshared:
-		o.NoSharing = true
-	case scripts:
-		o.Mode = fcall.ModeScripts
-	}
+	o.NoSharing = m == unshared
 	var errs [4]error
 	s.ratelimit, errs[0] = ratelimit.New(client, o)
 	s.cost, errs[1] = cost.New(client, o)
@@ -142,7 +137,7 @@ func gcraOnce(s *service, k *kind, subject string) {
 func attempt(s *service, k *kind, subject string) {
 	tiers := []abuse.AttemptTiers{{Threshold: k.limit + 1, Window: window, Block: window}}
 	s.single(k, subject, func(ctx context.Context) (bool, error) {
-		r, err := ask(ctx, s, abuse.AttemptParams{Subject: fcall.Subject(subject), Tiers: tiers}, s.abuse.Attempt, s.abuse.QueueAttempt)
+		r, err := ask(ctx, s, abuse.AttemptParams{Subject: fcall.Subject(subject), Tiers: abuse.PackAttemptTiers(tiers...)}, s.abuse.Attempt, s.abuse.QueueAttempt)
 		return r.Allowed, err
 	})
 }
@@ -155,9 +150,9 @@ const (
 // spend reserves an estimate and settles with less.
 func spend(s *service, k *kind, subject string) {
 	bucket, receipt := fcall.Subject(subject), fcall.NewToken()
-	limits := cost.MustPackAccountBudget(cost.AccountBudget{Budget: fcall.Micros(k.limit), Window: window})
+	limits := cost.PackBudget(cost.Budget{Budget: fcall.Micros(k.limit), Window: window})
 	switch allowed, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		r, err := ask(ctx, s, cost.ReserveParams{Subject: bucket, Receipt: receipt, Estimate: estimate, Limits: limits}, s.cost.Reserve, s.cost.QueueReserve)
+		r, err := ask(ctx, s, cost.ReserveParams{Subject: bucket, Receipt: receipt, Estimate: estimate, Budgets: limits}, s.cost.Reserve, s.cost.QueueReserve)
 		return r.Allowed, err
 	}); {
 	case out == unknown:
@@ -170,7 +165,7 @@ func spend(s *service, k *kind, subject string) {
 		return
 	}
 	_, out, _ := s.twice(func(ctx context.Context) (bool, error) {
-		_, err := ask(ctx, s, cost.SettleParams{Subject: bucket, Receipt: receipt, Actual: actual}, s.cost.Settle, s.cost.QueueSettle)
+		_, err := ask(ctx, s, cost.SettleParams{Subject: bucket, Receipt: receipt, Actual: actual, Budgets: limits}, s.cost.Settle, s.cost.QueueSettle)
 		return true, err
 	})
 	switch out {

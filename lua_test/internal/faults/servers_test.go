@@ -2,13 +2,14 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
@@ -85,15 +86,70 @@ func port(m *engines.Member) string {
 	return port
 }
 
-// looks fails unless the functions that only look answer about a subject of the traffic.
+// looks fails unless a function that only looks answers about a subject of the traffic. A cost of 0 looks as well, by functions that may write.
 func (tr *traffic) looks(t *testing.T) {
 	t.Helper()
-	for _, k := range kinds {
-		if k.held == nil {
-			continue
-		}
-		if _, err := k.held(t.Context(), tr.services[0], "user0"); err != nil {
-			t.Error(fmt.Errorf("look at %s: %w", k.name, err))
-		}
+	if _, err := budgets.held(t.Context(), tr.services[0], "user0"); err != nil {
+		t.Error(fmt.Errorf("look at %s: %w", budgets.name, err))
 	}
+}
+
+func TestMain(m *testing.M) { engines.Main(m) }
+
+// A mode is one of the ways in which users call. The traffic calls in all of them at the same time.
+type mode string
+
+const (
+	plain    mode = "plain"
+	unshared mode = "unshared"
+	queued   mode = "queued"
+)
+
+// modesOf are the modes in which a client can be used.
+func modesOf(client redis.UniversalClient) []mode {
+	bounded := true // else the Exec of a pipeline would end with go-redis' own timeouts
+	switch c := client.(type) {
+	case *redis.Client:
+		bounded = c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		bounded = c.Options().ContextTimeoutEnabled
+	}
+	if !bounded {
+		return []mode{plain, unshared}
+	}
+	return []mode{plain, unshared, queued}
+}
+
+// withOthers adds to a client of one server the other kinds of client of that server.
+func withOthers(t testing.TB, c *redis.Client) []redis.UniversalClient {
+	t.Helper()
+	return []redis.UniversalClient{c, ringOf(t, c)}
+}
+
+// ringOf is a ring of the one server that a client calls. It never takes that for down, which a server that is busy for longer than three
+// heartbeats would be: fcall does not know what a ring says then, and its calls would have an unknown outcome.
+func ringOf(t testing.TB, c *redis.Client) *redis.Ring {
+	t.Helper()
+	o := c.Options()
+	ring := redis.NewRing(&redis.RingOptions{
+		HeartbeatFn: func(context.Context, *redis.Client) bool { return true },
+		Addrs:       map[string]string{"one": o.Addr}, ContextTimeoutEnabled: true, Dialer: o.Dialer, Username: o.Username, Password: o.Password,
+	})
+	t.Cleanup(func() { ring.Close() })
+	return ring
+}
+
+// ask makes a call in the service's mode. Of a call that was queued, and of which nothing ran, its caller makes one by itself.
+func ask[P, R any, Q interface{ Result() (R, error) }](ctx context.Context, s *service, p P, call func(context.Context, P) (R, error), queue func(context.Context, redis.Pipeliner, P) Q) (R, error) {
+	if s.mode != queued {
+		return call(ctx, p)
+	}
+	pipe := s.client.Pipeline()
+	pending := queue(ctx, pipe, p)
+	_, _ = pipe.Exec(ctx)
+	r, err := pending.Result()
+	if errors.Is(err, fcall.ErrUnavailable) || errors.Is(err, fcall.ErrNotLoaded) {
+		return call(ctx, p)
+	}
+	return r, err
 }

@@ -44,7 +44,7 @@ func TestRestart_withoutPersistence(t *testing.T) {
 	holds(t, m, len(libraries))
 }
 
-// A policy that evicts takes keys while they count, to make room for another client's data. Doctor has warned of it.
+// A policy that evicts takes keys while they count, to make room for another client's data. Status has warned of it.
 func TestEviction_admitsForgottenClientsAgain(t *testing.T) {
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {
@@ -53,9 +53,9 @@ func TestEviction_admitsForgottenClientsAgain(t *testing.T) {
 			tr := begin(t, to(t, m))
 			tr.awaitAnswers(t, 1000)
 			do(t, m, "CONFIG", "SET", "maxmemory", info(t, admin, "used_memory")+1<<20)
-			d, err := loader.NewTarget(admin).Diagnose(t.Context(), libraries...)
+			d, err := loader.NewTarget(admin).Status(t.Context())
 			if err != nil || !slices.ContainsFunc(d.Findings, func(f loader.Warning) bool { return f.ID == "eviction" }) {
-				t.Errorf("doctor finds %+v and %v, and warns of no eviction", d, err)
+				t.Errorf("status finds %+v and %v, and warns of no eviction", d, err)
 			}
 			page := strings.Repeat("x", 10<<10)
 			for i := 0; info(t, admin, "evicted_keys") < 300; i++ {

@@ -171,9 +171,6 @@ func (s *service) call(f func(context.Context) error) outcome {
 	tr.report.Trouble = end.Sub(tr.failed)
 	tr.report.Modes[s.mode] = tr.report.Trouble
 	class, out := classify(err)
-	if class == inFunction && s.mode == scripts {
-		class = inScript
-	}
 	tr.report.Failed[class]++
 	if tr.report.Failed[class] == 1 {
 		tr.report.Errors = append(tr.report.Errors, err)

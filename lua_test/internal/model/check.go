@@ -4,21 +4,20 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// Check models check, check_peek and check_reset: each limit is a subject of its kind's model, and the receipts are here.
+// Check models library ratelimit, and the limits of library guard: a function of one limit is a call of check with one.
 type Check struct {
 	clock    int64
-	logs     *SlidingLog
-	counters *SlidingCounter
-	windows  *FixedWindow
-	buckets  *GCRA
-	quotas   *Quota
+	limits   map[limitKey]limitState
 	places   *Concurrency
-	receipts map[string]receipts
+	receipts map[limitKey]receipt
+	inexact  bool
 }
 
 // A CheckLimit is a limit of a kind: sliding_log, sliding_counter, fixed_window, gcra, quota or concurrency. A Burst of zero is absent.
@@ -32,7 +31,7 @@ type CheckLimit struct {
 	Shadow bool
 	Global bool
 
-	Previous, Start, After time.Time // of a quota; its next period starts a Window after Start
+	Previous, Start, Next, After time.Time // of a quota, which has no window
 
 	holder string // of the call, if the limit is a concurrency
 }
@@ -43,6 +42,7 @@ type CheckCall struct {
 	Weight  int64
 	Receipt string
 	Dedup   time.Duration
+	Look    bool
 	Holder  string
 }
 
@@ -54,40 +54,51 @@ type CheckRow struct {
 	RetryAfter time.Duration
 }
 
-// CheckResult is the answer of check and of check_peek.
+// CheckResult is the answer of check.
 type CheckResult struct {
 	Allowed    bool
 	Duplicate  bool
 	Refused    int64
 	RetryAfter time.Duration
+	At         time.Time // zero where nothing needed the clock
 	Limits     []CheckRow
 }
 
 // NewCheck returns a model that knows no subject.
 func NewCheck() *Check {
-	return &Check{logs: NewSlidingLog(), counters: NewSlidingCounter(), windows: NewFixedWindow(), buckets: NewGCRA(), quotas: NewQuota(), places: NewConcurrency(), receipts: map[string]receipts{}}
+	return &Check{limits: map[limitKey]limitState{}, places: NewConcurrency(), receipts: map[limitKey]receipt{}}
 }
 
 // Check answers check.
 func (m *Check) Check(subject string, c CheckCall) (r CheckResult, changed bool, err error) {
-	r, err = m.Peek(subject, c)
-	if err != nil || !r.Allowed {
+	key := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}
+	known := m.receipts[key]
+	repeat := c.Receipt != "" && known.known(m.clock, c.dedup())
+	paid := int64(0)
+	if repeat {
+		paid = known.paid
+	}
+	r, err = m.judge(subject, c, repeat, paid)
+	if c.Receipt != "" || slices.ContainsFunc(c.Limits, CheckLimit.timed) {
+		r.At = m.Now()
+	}
+	if err != nil || !r.Allowed || c.Look {
 		return r, false, err
 	}
-	costs, changed := m.takeAll(subject, c, r)
-	if c.Receipt != "" && costs && !r.Duplicate {
-		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.known(), m.clock)
+	costs, changed := m.takeAll(subject, c, r, paid)
+	weight := max(c.Weight, 1)
+	if c.Receipt != "" && (repeat && weight > paid || !repeat && costs) {
+		m.receipts[key] = known.paidBy(weight, m.clock, c.dedup(), repeat)
 		changed = true
 	}
 	return r, changed, nil
 }
 
-// takeAll takes from each limit that allows, as all do but shadows: of a duplicate from global ones. It reports whether any limit
-// costs, and whether anything was taken.
-func (m *Check) takeAll(subject string, c CheckCall, r CheckResult) (costs, took bool) {
-	for i, l := range c.Weighed() {
+// takeAll takes from each limit that allows, as all do but shadows. It reports whether any limit costs, and whether anything was taken.
+func (m *Check) takeAll(subject string, c CheckCall, r CheckResult, paid int64) (costs, took bool) {
+	for i, l := range c.weighed(r.Duplicate, paid) {
 		costs = costs || l.Cost > 0
-		if l.Cost > 0 && r.Limits[i].Allowed && (l.Global || !r.Duplicate) {
+		if l.Cost > 0 && r.Limits[i].Allowed {
 			row, changed := m.take(subject, l)
 			r.Limits[i], took = row, took || changed
 		}
@@ -95,37 +106,26 @@ func (m *Check) takeAll(subject string, c CheckCall, r CheckResult) (costs, took
 	return costs, took
 }
 
-// Peek answers check_peek.
-func (m *Check) Peek(subject string, c CheckCall) (r CheckResult, err error) {
-	_, known := m.receipts[subject].known(c.Receipt, m.clock, c.known())
-	return m.judge(subject, c, known)
-}
-
-// judge answers check_peek for a receipt that is known, or not: a duplicate passes all but global limits.
-func (m *Check) judge(subject string, c CheckCall, known bool) (r CheckResult, err error) {
+// judge says how the limits stand for a call whose receipt is known, or not, and has paid for so much.
+func (m *Check) judge(subject string, c CheckCall, known bool, paid int64) (r CheckResult, err error) {
 	r = CheckResult{Allowed: true, Duplicate: known}
-	same := map[[2]string]bool{}
-	for _, l := range c.Weighed() {
-		never := l.Shadow && l.Cost > l.most() // a shadow limit refuses what is an error in any other
-		if never {
-			l.Cost = l.most()
-		}
+	if err := c.together(known, paid); err != nil {
+		return CheckResult{}, err
+	}
+	for i, l := range c.weighed(known, paid) {
+		never := l.Cost > l.most() // a shadow limit refuses what is an error in any other
+		l.Cost = min(l.Cost, l.most())
 		row, err := m.look(subject, l)
+		if err != nil {
+			return CheckResult{}, err
+		}
 		if never {
 			row.Allowed, row.RetryAfter = false, 0
 		}
-		if err != nil || same[[2]string{l.Kind, l.Name}] {
-			return CheckResult{}, ErrArgument
-		}
-		same[[2]string{l.Kind, l.Name}] = true
-		r.Limits = append(r.Limits, row)
-	}
-	for i := range r.Limits {
-		row := &r.Limits[i]
-		switch {
-		case known && !c.Limits[i].Global:
+		if known && l.Cost == 0 && !l.Global {
 			row.Allowed, row.RetryAfter = true, 0
-		case !row.Allowed && !c.Limits[i].Shadow:
+		}
+		if r.Limits = append(r.Limits, row); !row.Allowed && !c.Limits[i].Shadow {
 			r.Allowed = false
 			r.Refused++
 			r.RetryAfter = max(r.RetryAfter, row.RetryAfter)
@@ -134,77 +134,209 @@ func (m *Check) judge(subject string, c CheckCall, known bool) (r CheckResult, e
 	return r, nil
 }
 
-// Reset answers check_reset.
-func (m *Check) Reset(subject string, limits []CheckLimit) (existed bool, err error) {
-	for _, l := range limits {
-		if err := l.alone(); err != nil {
-			return false, err
+// SlidingLog answers sliding_log, which has receipts of its own.
+func (m *Check) SlidingLog(subject string, l CheckLimit, id string, dedup time.Duration) (row CheckRow, duplicate bool, count int64, changed bool) {
+	key := limitKey{subject, fcall.Suffix(fcall.Suffix(fcall.Suffix("receipt", l.Window), l.Name), id)}
+	span := microseconds(cmp.Or(dedup, l.Window))
+	duplicate = id != "" && m.receipts[key].known(m.clock, span)
+	if duplicate {
+		l.Cost = 0
+	}
+	row, _ = m.look(subject, l)
+	count = m.limits[limitKey{subject, l.suffix()}].live(l, m.clock)
+	if row.Allowed && l.Cost > 0 {
+		row, changed = m.take(subject, l)
+		count++
+		if id != "" {
+			m.receipts[key] = receipt{}.paidBy(1, m.clock, span, false)
 		}
 	}
-	_, existed = m.receipts[subject]
-	delete(m.receipts, subject)
+	if duplicate {
+		row.Allowed, row.RetryAfter = true, 0
+	}
+	return row, duplicate, count, changed
+}
+
+// AtMost answers a function of one limit with at_most: the cost is the most.
+func (m *Check) AtMost(subject string, l CheckLimit) (row CheckRow, taken int64, changed bool, err error) {
+	if err := l.alone(); err != nil {
+		return row, 0, false, err
+	}
+	l.Cost = min(l.Cost, l.most())
+	row, err = m.look(subject, l)
+	if err == nil && !row.Allowed && l.Cost > 1 {
+		l.Cost = max(row.Remaining, 1)
+		row, err = m.look(subject, l)
+	}
+	if err != nil || !row.Allowed || l.Cost == 0 {
+		return row, 0, false, err
+	}
+	row, changed = m.take(subject, l)
+	return row, l.Cost, changed, nil
+}
+
+// One answers a function of one limit.
+func (m *Check) One(subject string, l CheckLimit) (row CheckRow, taken int64, changed bool, err error) {
+	if l.alone() != nil || l.Cost > l.most() {
+		return row, 0, false, ErrArgument
+	}
+	row, err = m.look(subject, l)
+	if err != nil || !row.Allowed || l.Cost == 0 {
+		return row, 0, false, err
+	}
+	row, changed = m.take(subject, l)
+	return row, l.Cost, changed, nil
+}
+
+// Reset answers reset.
+func (m *Check) Reset(subject string, limits []CheckLimit, id string) (existed bool, err error) {
+	if err := (CheckCall{Limits: limits}).alone(); err != nil {
+		return false, err
+	}
+	if key := (limitKey{subject, fcall.Suffix("receipt", id)}); id != "" {
+		_, existed = m.receipts[key]
+		delete(m.receipts, key)
+	}
 	for _, l := range limits {
-		its := l.of(subject)
-		switch l.Kind {
-		case "sliding_log":
-			existed = m.logs.Reset(its) || existed
-		case "sliding_counter":
-			existed = m.counters.Reset(its) || existed
-		case "fixed_window":
-			existed = m.windows.Reset(its) || existed
-		case "gcra":
-			existed = m.buckets.Reset(its) || existed
-		case "quota":
-			existed = m.quotas.Reset(its) || existed
-		}
+		key := limitKey{subject, l.suffix()}
+		_, ok := m.limits[key]
+		existed = existed || ok
+		delete(m.limits, key)
 	}
 	return existed, nil
 }
 
-// Remembers reports whether a receipt is stored, known or not, as SlidingLog.Remembers does.
+// Refund answers refund: left is what the call answered for each limit, or nothing.
+func (m *Check) Refund(subject string, c CheckCall, at time.Time, age time.Duration, left []time.Duration) (refunded bool, err error) {
+	key := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}
+	if _, ok := m.receipts[key]; c.alone() == nil && len(left) <= len(c.Limits) && c.Receipt != "" && !ok {
+		return false, nil
+	}
+	if len(left) > 0 && len(left) != len(c.Limits) {
+		return false, ErrArgument
+	}
+	back, err := m.refundable(subject, c, at, age, left)
+	if err != nil {
+		return false, err
+	}
+	if c.Receipt != "" {
+		delete(m.receipts, key)
+	}
+	return m.giveBack(subject, back), nil
+}
+
+// A given is a limit whose charge is to be given back, and until when that counts; 0 if it is not known.
+type given struct {
+	CheckLimit
+	until int64
+}
+
+func (m *Check) refundable(subject string, c CheckCall, at time.Time, age time.Duration, left []time.Duration) (back []given, err error) {
+	if err := c.alone(); err != nil {
+		return nil, err
+	}
+	decided := m.clock - microseconds(age)
+	if !at.IsZero() {
+		decided = at.UnixMicro()
+	}
+	for i, l := range c.weighed(false, 0) {
+		g := given{CheckLimit: l}
+		if len(left) > 0 {
+			g.until = decided + microseconds(left[i])
+		}
+		if l.Cost == 0 || len(left) > 0 && m.clock >= g.until/1000*1000 {
+			continue
+		}
+		if l.Cost > l.most() && !l.Shadow || l.Kind == "concurrency" && l.holder == "" {
+			return nil, ErrArgument
+		}
+		l.Cost = min(l.Cost, l.most())
+		if _, err := m.look(subject, l); err != nil {
+			return nil, err
+		}
+		if g.Cost <= g.most() {
+			back = append(back, g)
+		}
+	}
+	return back, nil
+}
+
+func (m *Check) giveBack(subject string, back []given) (refunded bool) {
+	for _, g := range back {
+		if g.Kind == "concurrency" {
+			_, released := m.places.Release(g.of(subject), g.holder, 0)
+			refunded = refunded || released
+			continue
+		}
+		key := limitKey{subject, g.suffix()}
+		next, ok := m.limits[key].refund(g.CheckLimit, m.clock, g.until)
+		if refunded = refunded || ok; ok {
+			m.store(key, next)
+		}
+	}
+	return refunded
+}
+
+func (m *Check) store(key limitKey, s limitState) {
+	if s.endMS == 0 {
+		delete(m.limits, key)
+		return
+	}
+	m.limits[key] = s
+}
+
+// Remembers reports whether a receipt is stored, known or not.
 func (m *Check) Remembers(subject, receipt string) bool {
-	_, ok := m.receipts[subject].seen[receipt]
+	_, ok := m.receipts[limitKey{subject, fcall.Suffix("receipt", receipt)}]
 	return ok
 }
 
-// known is how long a receipt is known.
-func (c CheckCall) known() int64 {
-	if c.Dedup > 0 {
-		return microseconds(c.Dedup)
-	}
+// dedup is how long a receipt is known.
+func (c CheckCall) dedup() int64 {
 	longest := int64(0)
 	for _, l := range c.Limits {
-		longest = max(longest, microseconds(l.Window))
+		longest = max(longest, microseconds(l.length()))
 	}
-	return longest
+	return microseconds(cmp.Or(c.Dedup, duration(longest)))
 }
 
-// Weighed are the limits with what a call of this weight costs: a log counts requests.
-func (c CheckCall) Weighed() []CheckLimit {
+// length is a limit's window, or a quota's period.
+func (l CheckLimit) length() time.Duration {
+	if l.Kind == "quota" {
+		return l.Next.Sub(l.Start)
+	}
+	return l.Window
+}
+
+// weighed are the limits with what a call of this weight costs, whose receipt has paid for so much: a log counts requests.
+func (c CheckCall) weighed(known bool, paid int64) []CheckLimit {
 	limits := slices.Clone(c.Limits)
 	for i := range limits {
-		if limits[i].Kind != "sliding_log" {
-			limits[i].Cost = times(limits[i].Cost, max(c.Weight, 1))
+		l, weight := &limits[i], max(c.Weight, 1)
+		if l.holder = c.Holder; known && !l.Global {
+			weight = max(weight-paid, 0)
 		}
-		limits[i].holder = c.Holder
+		switch {
+		case l.Kind != "sliding_log":
+			l.Cost = times(l.Cost, weight)
+		case known && !l.Global:
+			l.Cost = 0
+		}
 	}
 	return limits
 }
 
 // times is a cost's multiple, or what no limit allows if that is too large for a number.
 func times(cost, weight int64) int64 {
-	if cost > math.MaxInt64/2/weight {
+	if weight > 0 && cost > math.MaxInt64/2/weight {
 		return math.MaxInt64 / 2
 	}
 	return cost * weight
 }
 
-// most is the highest cost that the limit can allow. A cost above 1 is always an error in a sliding_log.
+// most is the highest cost that the limit can allow.
 func (l CheckLimit) most() int64 {
-	switch l.Kind {
-	case "sliding_log":
-		return l.Cost
-	case "concurrency":
+	if l.Kind == "concurrency" {
 		return min(l.Limit, 1000)
 	}
 	return cmp.Or(l.Burst, l.Limit)
@@ -212,27 +344,33 @@ func (l CheckLimit) most() int64 {
 
 // alone reports whether a limit can be, whatever a call does with it.
 func (l CheckLimit) alone() error {
-	if (l.Kind == "sliding_log" || l.Kind == "concurrency") && l.Limit > 1_000_000 {
+	if (l.Kind == "sliding_log" || l.Kind == "concurrency") && l.Limit > 1_000_000 || l.Burst != 0 && l.Kind != "gcra" || l.Kind == "sliding_log" && l.Cost > 1 {
 		return ErrArgument
 	}
-	if l.Burst != 0 && l.Kind != "gcra" || l.Kind == "sliding_log" && l.Cost > 1 || l.Kind == "sliding_counter" && l.Window > longestCounted {
-		return ErrArgument
-	}
-	if l.Kind == "gcra" && l.bucket().capacity().Cmp(longest) > 0 {
+	if l.Kind == "gcra" && (l.even() != nil || l.Burst > 0 && l.tokens(l.Burst).Cmp(new(big.Rat).SetInt64(3_153_600_000_000_000)) > 0) {
 		return ErrArgument
 	}
 	return nil
 }
 
-// together reports whether a call can have its limits, whatever a subject has used: the client checks it before it sends.
-func (c CheckCall) together() error {
-	same := map[[2]string]bool{}
-	for _, l := range c.Weighed() {
-		key := [2]string{l.Kind, l.Name}
-		if l.alone() != nil || same[key] || l.Cost > l.most() && !l.Shadow || l.Kind == "concurrency" && l.holder == "" {
+// alone reports whether each limit can be.
+func (c CheckCall) alone() error {
+	for _, l := range c.Limits {
+		if err := l.alone(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together reports whether a call can have its limits, whatever a subject has used.
+func (c CheckCall) together(known bool, paid int64) error {
+	same := map[string]bool{}
+	for _, l := range c.weighed(known, paid) {
+		if l.alone() != nil || same[l.suffix()] || l.Cost > l.most() && !l.Shadow || l.Kind == "concurrency" && l.holder == "" {
 			return ErrArgument
 		}
-		same[key] = true
+		same[l.suffix()] = true
 	}
 	return nil
 }
@@ -240,84 +378,45 @@ func (c CheckCall) together() error {
 // timed reports whether deciding takes the clock: where an expiry alone decides about a key it does not.
 func (l CheckLimit) timed() bool { return l.Tick() < time.Millisecond }
 
-// of is the limit as a subject of its kind's model.
-func (l CheckLimit) of(subject string) string { return subject + "\x00" + l.Name }
-
-func (l CheckLimit) window() WindowCall { return WindowCall{l.Limit, l.Window, l.Cost} }
-
-func (l CheckLimit) bucket() GCRACall { return GCRACall{l.Limit, l.Window, l.Burst, l.Cost} }
-
-func (l CheckLimit) quota() QuotaCall {
-	return QuotaCall{l.Limit, l.Previous, l.Start, l.Start.Add(l.Window), l.After, l.Cost}
-}
+// of is the limit as a subject of the model of places.
+func (l CheckLimit) of(subject string) string { return subject + "\x00" + l.suffix() }
 
 // Tick is the precision of a limit's times.
 func (l CheckLimit) Tick() time.Duration {
 	switch l.Kind {
 	case "sliding_log", "quota", "concurrency":
 		return time.Microsecond
-	case "gcra":
-		return l.bucket().Tick()
 	}
 	return time.Millisecond
 }
 
-// Estimates reports whether a quota's use may be estimated from charges of callers with other periods. The estimate grows with time.
-func (m *Check) Estimates(subject string, l CheckLimit) bool {
-	own, _, _, err := m.quotas.own(l.of(subject), l.quota())
-	return err == nil && slices.ContainsFunc(m.quotas.subjects[l.of(subject)].all, func(p quotaPeriod) bool {
-		return p.end > m.clock && (p.start != own.start || p.end != own.end)
-	})
-}
-
-// look says how one limit stands, as its kind's peek does.
+// look says how one limit stands.
 func (m *Check) look(subject string, l CheckLimit) (row CheckRow, err error) {
-	if err := l.alone(); err != nil {
-		return row, err
-	}
-	switch l.Kind {
-	case "sliding_log":
-		r := m.logs.look(l.of(subject), l.Limit, l.Window, l.Cost)
-		return CheckRow{r.Allowed, r.Remaining, r.ResetAfter, r.RetryAfter}, nil
-	case "sliding_counter":
-		r, err := m.counters.Peek(l.of(subject), l.window())
-		return CheckRow(r), err
-	case "fixed_window":
-		r, err := m.windows.Peek(l.of(subject), l.window())
-		return CheckRow(r), err
-	case "quota":
-		r, err := m.quotas.Peek(l.of(subject), l.quota())
-		return CheckRow(r), err
-	case "concurrency":
-		if l.holder == "" || l.Cost > l.Limit {
+	if l.Kind == "concurrency" {
+		if l.holder == "" {
 			return row, ErrArgument
 		}
 		return m.places.look(l.of(subject), l.holder, l.Limit, l.Cost), nil
 	}
-	r, err := m.buckets.Peek(l.of(subject), l.bucket())
-	return CheckRow(r), err
+	s := m.limits[limitKey{subject, l.suffix()}]
+	m.inexact = m.inexact || s.limit != 0 && s.limit != l.Limit
+	at, err := s.lookAt(l, m.clock)
+	return at.CheckRow, err
 }
+
+// Inexact reports whether a gcra was asked about a bucket that one with another limit had written, at whose rate it fills meanwhile. Its
+// retry_after is not exact then.
+func (m *Check) Inexact() bool { return m.inexact }
 
 // take takes from one limit that allows it. It reports whether that changes anything.
 func (m *Check) take(subject string, l CheckLimit) (row CheckRow, changed bool) {
-	switch l.Kind {
-	case "concurrency":
+	if l.Kind == "concurrency" {
 		return m.places.take(l.of(subject), l.holder, l.Limit, l.Cost, l.Window)
-	case "sliding_log":
-		r, _ := m.logs.Take(l.of(subject), SlidingLogCall{Limit: l.Limit, Window: l.Window})
-		return CheckRow{r.Allowed, r.Remaining, r.ResetAfter, r.RetryAfter}, true
-	case "sliding_counter":
-		r, _, _ := m.counters.Take(l.of(subject), l.window())
-		return CheckRow(r), true
-	case "fixed_window":
-		r, _, _ := m.windows.Take(l.of(subject), l.window())
-		return CheckRow(r), true
-	case "quota":
-		r, _, _ := m.quotas.Take(l.of(subject), l.quota())
-		return CheckRow(r), true
 	}
-	r, _, _ := m.buckets.Take(l.of(subject), l.bucket())
-	return CheckRow(r), true
+	key := limitKey{subject, l.suffix()}
+	at, _ := m.limits[key].lookAt(l, m.clock)
+	m.store(key, at.next)
+	return CheckRow{Allowed: true, Remaining: at.Remaining - l.Cost, ResetAfter: at.reset}, true
 }
 
 // Now is the clock.
@@ -326,55 +425,34 @@ func (m *Check) Now() time.Time { return time.UnixMicro(m.clock) }
 // Move sets the clock, and forgets what has expired.
 func (m *Check) Move(to time.Time) {
 	m.clock = to.UnixMicro()
-	m.logs.Move(to)
-	m.counters.Move(to)
-	m.windows.Move(to)
-	m.buckets.Move(to)
-	m.quotas.Move(to)
 	m.places.Move(to)
-	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
+	maps.DeleteFunc(m.limits, func(_ limitKey, s limitState) bool { return expired(m.clock, s.endMS) })
+	maps.DeleteFunc(m.receipts, func(_ limitKey, r receipt) bool { return expired(m.clock, r.endMS) })
 }
 
 // Clone copies the model.
 func (m *Check) Clone() *Check {
-	return &Check{m.clock, m.logs.Clone(), m.counters.Clone(), m.windows.Clone(), m.buckets.Clone(), m.quotas.Clone(), m.places.Clone(), maps.Clone(m.receipts)}
+	return &Check{m.clock, maps.Clone(m.limits), m.places.Clone(), maps.Clone(m.receipts), m.inexact}
 }
 
-// Expiries lists the keys of a subject, by suffix: checked, and <kind>:<name> of each limit.
+// Expiries lists the keys of a subject, by suffix.
 func (m *Check) Expiries(subject string) map[string]int64 {
 	ends := map[string]int64{}
-	if r, ok := m.receipts[subject]; ok {
-		ends["checked"] = r.endMS
-	}
-	name := func(its string) (name string, ok bool) { return strings.CutPrefix(its, subject+"\x00") }
-	for its, s := range m.logs.subjects {
-		if n, ok := name(its); ok {
-			ends["sliding_log:"+n] = s.endMS
+	for key, s := range m.limits {
+		if key.subject == subject {
+			ends[key.suffix] = s.endMS
 		}
 	}
-	for its, p := range m.counters.subjects {
-		if n, ok := name(its); ok {
-			ends["sliding_counter:"+n] = p.endMS
+	for key, r := range m.receipts {
+		if key.subject == subject {
+			ends[key.suffix] = r.endMS
 		}
 	}
-	for its, w := range m.windows.subjects {
-		if n, ok := name(its); ok {
-			ends["fixed_window:"+n] = w.endMS
-		}
-	}
-	for its, b := range m.buckets.buckets {
-		if n, ok := name(its); ok {
-			ends["gcra:"+n] = b.endMS
-		}
-	}
-	for its, p := range m.quotas.subjects {
-		if n, ok := name(its); ok {
-			ends["quota:"+n] = p.endMS
-		}
-	}
-	for its, p := range m.places.subjects {
-		if n, ok := name(its); ok {
-			ends["concurrency:"+n] = p.endMS
+	for its := range m.places.subjects {
+		if l := len(subject); len(its) > l && its[:l] == subject && its[l] == 0 {
+			if end, ok := m.places.Expiries(its)["holders"]; ok {
+				ends[its[l+1:]] = end
+			}
 		}
 	}
 	return ends

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Concurrency models acquire, renew, release, evict and peek.
+// Concurrency models acquire, renew, release and peek.
 type Concurrency struct {
 	clock    int64
 	subjects map[string]leasedSubject
@@ -17,8 +17,9 @@ type Concurrency struct {
 type leasedSubject struct {
 	leases []lease
 	fence  int64
-	last   int64 // when it was last changed
-	endMS  int64 // when the key expires
+	endMS  int64 // the milliseconds in which the keys of holders and of fences expire
+	fences int64
+	weighs bool // whether a holder has had several places
 }
 
 type lease struct {
@@ -72,9 +73,13 @@ func (m *Concurrency) Acquire(subject string, c AcquireCall) (r AcquireResult, c
 	if inUse+weight > c.Limit {
 		return AcquireResult{InUse: inUse, Remaining: max(c.Limit-inUse, 0), RetryAfter: duration(m.free(s, inUse+weight-c.Limit) - m.clock)}, false, nil
 	}
-	s.leases = slices.DeleteFunc(slices.Clone(s.leases), func(l lease) bool { return !m.holds(s, l) })
-	s.fence, s.last = max(s.fence+1, m.clock), m.clock
+	s.leases = slices.DeleteFunc(slices.Clone(s.leases), func(l lease) bool { return !m.holds(l) })
+	s.fence = max(s.fence+1, m.clock)
+	s.weighs = s.weighs || weight > 1
 	s.leases = append(s.leases, lease{holder: c.Holder, fence: s.fence, ends: ends, weight: weight})
+	if inUse == 0 {
+		s.endMS = 0
+	}
 	m.subjects[subject] = m.keep(s, ends)
 	return AcquireResult{Allowed: true, Fence: s.fence, InUse: inUse + weight, Remaining: c.Limit - inUse - weight}, true, nil
 }
@@ -97,27 +102,16 @@ func (m *Concurrency) Release(subject, holder string, fence int64) (outcome stri
 	if outcome != "" {
 		return outcome, false
 	}
-	s.leases, s.last = slices.Delete(slices.Clone(s.leases), i, i+1), max(s.last, m.clock)
+	s.leases = slices.Delete(slices.Clone(s.leases), i, i+1)
 	m.subjects[subject] = s
 	return "released", true
-}
-
-// Evict answers evict.
-func (m *Concurrency) Evict(subject, holder string) (evicted bool, fence int64) {
-	i := m.find(m.subjects[subject], holder)
-	if i < 0 {
-		return false, 0
-	}
-	fence = m.subjects[subject].leases[i].fence
-	m.Release(subject, holder, 0)
-	return true, fence
 }
 
 // Peek answers peek.
 func (m *Concurrency) Peek(subject string) (inUse, fence int64, places []Place) {
 	s := m.subjects[subject]
 	for _, l := range s.leases {
-		if m.holds(s, l) {
+		if m.holds(l) {
 			places = append(places, Place{Holder: l.holder, Fence: l.fence, Weight: l.weight, ExpiresAfter: duration(l.ends - m.clock)})
 		}
 	}
@@ -127,12 +121,10 @@ func (m *Concurrency) Peek(subject string) (inUse, fence int64, places []Place) 
 	return m.inUse(s), s.fence, places[:min(len(places), 100)]
 }
 
-func (m *Concurrency) holds(s leasedSubject, l lease) bool {
-	return l.ends > max(m.clock, s.last)
-}
+func (m *Concurrency) holds(l lease) bool { return l.ends > m.clock }
 
 func (m *Concurrency) find(s leasedSubject, holder string) int {
-	return slices.IndexFunc(s.leases, func(l lease) bool { return l.holder == holder && m.holds(s, l) })
+	return slices.IndexFunc(s.leases, func(l lease) bool { return l.holder == holder && m.holds(l) })
 }
 
 func (m *Concurrency) owned(s leasedSubject, holder string, fence int64) (i int, outcome string) {
@@ -148,7 +140,7 @@ func (m *Concurrency) owned(s leasedSubject, holder string, fence int64) (i int,
 
 func (m *Concurrency) inUse(s leasedSubject) (sum int64) {
 	for _, l := range s.leases {
-		if m.holds(s, l) {
+		if m.holds(l) {
 			sum += l.weight
 		}
 	}
@@ -159,7 +151,7 @@ func (m *Concurrency) inUse(s leasedSubject) (sum int64) {
 func (m *Concurrency) free(s leasedSubject, wanted int64) int64 {
 	var held []lease
 	for _, l := range s.leases {
-		if m.holds(s, l) {
+		if m.holds(l) {
 			held = append(held, l)
 		}
 	}
@@ -179,34 +171,91 @@ func (m *Concurrency) extend(subject string, i int, ends int64) bool {
 	}
 	s.leases = slices.Clone(s.leases)
 	s.leases[i].ends = ends
-	s.last = max(s.last, m.clock)
 	m.subjects[subject] = m.keep(s, ends)
 	return true
 }
 
-// keep sets the expiry, if it is less than an hour after the last lease and the time that the last fence is: to two hours after.
+// keep keeps both keys for an hour after a lease, and the fences for an hour after the last one.
 func (m *Concurrency) keep(s leasedSubject, ends int64) leasedSubject {
-	if needed := max(ends, s.fence) + fenceKept; needed > 1000*s.endMS {
-		s.endMS = expiry(m.clock, needed+fenceKept-m.clock)
-	}
+	s.endMS = max(s.endMS, expiry(m.clock, ends+fenceKept-m.clock))
+	s.fences = max(s.fences, expiry(m.clock, max(ends, s.fence)+fenceKept-m.clock))
 	return s
 }
 
 // Move sets the clock, and forgets what has expired.
 func (m *Concurrency) Move(to time.Time) {
 	m.clock = to.UnixMicro()
-	maps.DeleteFunc(m.subjects, func(_ string, s leasedSubject) bool { return expired(m.clock, s.endMS) })
+	for subject, s := range m.subjects {
+		if expired(m.clock, s.endMS) {
+			s.leases, s.weighs = nil, false
+		}
+		if expired(m.clock, s.fences) {
+			s.fence, s.fences = 0, 0
+		}
+		m.subjects[subject] = s
+	}
 }
 
 // Expiries lists the keys of a subject, by suffix.
 func (m *Concurrency) Expiries(subject string) map[string]int64 {
-	if s, ok := m.subjects[subject]; ok {
-		return map[string]int64{"holders": s.endMS}
+	s, ends := m.subjects[subject], map[string]int64{}
+	if len(s.leases) > 0 || s.weighs {
+		ends["holders"] = s.endMS
 	}
-	return map[string]int64{}
+	if s.fence > 0 {
+		ends["fences"] = s.fences
+	}
+	return ends
 }
 
 // Clone copies the model. The stored state is never changed in place.
 func (m *Concurrency) Clone() *Concurrency {
 	return &Concurrency{clock: m.clock, subjects: maps.Clone(m.subjects)}
+}
+
+// look says how a limit of kind concurrency stands for a call that charges nothing yet.
+func (m *Concurrency) look(subject, holder string, limit, cost int64) CheckRow {
+	s := m.subjects[subject]
+	inUse := m.inUse(s)
+	row := CheckRow{Allowed: true, Remaining: max(limit-inUse, 0)}
+	if i := m.find(s, holder); i >= 0 {
+		row.ResetAfter = duration(s.leases[i].ends - m.clock)
+	} else if inUse+cost > limit {
+		row.Allowed, row.RetryAfter = false, duration(m.free(s, inUse+cost-limit)-m.clock)
+	}
+	return row
+}
+
+// take charges the places that look allowed. The same holder keeps its own.
+func (m *Concurrency) take(subject, holder string, limit, cost int64, lease time.Duration) (row CheckRow, changed bool) {
+	r, changed, _ := m.Acquire(subject, AcquireCall{Holder: holder, Limit: max(limit, cost), Lease: lease, Weight: cost})
+	s := m.subjects[subject]
+	return CheckRow{Allowed: true, Remaining: r.Remaining, ResetAfter: duration(s.leases[m.find(s, holder)].ends - m.clock)}, changed
+}
+
+// RenewPlaces answers guard's renew.
+func (m *Guard) RenewPlaces(subject string, limits []CheckLimit, holder string) (lost int64, changed bool) {
+	for _, l := range limits {
+		outcome, _, extended := m.limits.places.Renew(l.of(subject), holder, l.Window, 0)
+		if outcome == "not_held" {
+			lost++
+		}
+		changed = changed || extended
+	}
+	return lost, changed
+}
+
+// ReleasePlaces answers guard's release; a zero mark is absent.
+func (m *Guard) ReleasePlaces(subject string, limits []CheckLimit, holder string, mark time.Duration) (released int64, changed bool) {
+	for _, l := range limits {
+		if _, did := m.limits.places.Release(l.of(subject), holder, 0); did {
+			released++
+		}
+	}
+	id := [2]string{subject, holder}
+	if _, has := m.left[id]; mark > 0 && released < int64(len(limits)) && !has {
+		m.left[id] = expiry(m.clock, microseconds(mark))
+		return released, true
+	}
+	return released, released > 0
 }

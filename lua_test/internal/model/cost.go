@@ -3,54 +3,47 @@ package model
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// Cost models reserve, settle, cancel, peek and reset of library cost: every charge, and sums computed for each call.
+// Cost models reserve, settle, peek and reset of library cost, which guard's budgets are, too: what counts until when, summed for each call.
 type Cost struct {
-	clock    int64
-	subjects map[string]costSubject
+	clock        int64
+	accounts     map[costKey]costAccount
+	reservations map[[2]string]costReservation // by subject and receipt
 }
 
-// A costSubject is what is known of one subject. Its slices are never changed in place.
-type costSubject struct {
-	charges []charge // by time
-	windows []window // that were used last first, 32 at most
-	newest  int64    // the newest time stored
-	penalty int64    // what the last reservation asked for
-	barred  int64    // until when nothing is reserved
-	past    int64    // the longest period that has ended, while its charges are kept
-	pastEnd int64    // until when they are
-	expiry  int64    // when the keys expire at the earliest; a call that needs them for longer sets it an eighth later than that
-	endMS   int64    // the millisecond in which the keys expire
+// A costKey is an account: the budgets of a subject and a unit, "" for money.
+type costKey struct{ subject, unit string }
+
+// A span is a window, which slides, or the period that begins at start.
+type span struct{ length, start int64 }
+
+// A counted is what counts in a span until a time.
+type counted struct {
+	span  span
+	until int64
 }
 
-// A charge counts from its time, in each window for that window's length; until it is settled, to the end of its hold at
-// most, if it has one.
-type charge struct {
-	receipt string
-	at      int64
-	amount  int64
-	end     int64 // of the hold; 0 without one
-	settled bool
+// A costAccount holds amounts. Its map is never changed in place.
+type costAccount struct {
+	began, at int64 // the earliest and the last time of a write
+	amounts   map[counted]int64
+	penalty   int64 // when it ends
+	punished  int64 // when it began
+	endMS     int64 // the millisecond in which the key expires
 }
 
-// A window slides, or is the period that begins at start, which has no charges from before.
-type window struct{ length, budget, start int64 }
-
-func (w window) end() int64 {
-	if w.start == 0 {
-		return 1 << 62
-	}
-	return w.start + w.length
-}
-
-// from is the last time whose charges a window does not contain.
-func (w window) from(now int64) int64 {
-	if w.start != 0 {
-		return w.start - 1
-	}
-	return now - w.length
+// A costReservation is what a receipt has reserved, or settled.
+type costReservation struct {
+	settled     bool
+	made, until int64 // the estimate counts until then
+	amounts     map[costKey]int64
+	spans       map[costKey][]span
+	endMS       int64
 }
 
 // A CostLimit is a budget in micros, in a window, or in the periods that start at Previous, Start, Start+Window and After.
@@ -58,21 +51,29 @@ type CostLimit struct {
 	Budget                 int64
 	Window                 time.Duration
 	Previous, Start, After time.Time
+	Unit                   string // "" for money
 }
 
-// at is the limit's window at a time; ok is false where its periods do not contain it.
-func (l CostLimit) at(now int64) (w window, ok bool) {
+// at returns the span in which a charge counts, and until when; ok is false outside of the limit's periods.
+func (l CostLimit) at(now int64) (s span, until int64, ok bool) {
+	length := microseconds(l.Window)
 	if l.Start.IsZero() {
-		return window{microseconds(l.Window), l.Budget, 0}, true
+		return span{length: length}, sliceEnd(now, length), true
 	}
 	start := l.Start.UnixMicro()
-	starts := []int64{l.Previous.UnixMicro(), start, start + microseconds(l.Window), l.After.UnixMicro()}
+	starts := []int64{l.Previous.UnixMicro(), start, start + length, l.After.UnixMicro()}
 	for i, s := range starts[:3] {
 		if s <= now && now < starts[i+1] {
-			return window{starts[i+1] - s, l.Budget, s}, true
+			return span{starts[i+1] - s, s}, starts[i+1], true
 		}
 	}
-	return window{}, false
+	return span{}, 0, false
+}
+
+// sliceEnd is the end of the slice, a sixtieth of a length, in which that length from a time on ends.
+func sliceEnd(from, length int64) int64 {
+	slice := length / 60
+	return (from + length + slice - 1) / slice * slice
 }
 
 // A CostRow is what a call tells about one limit.
@@ -80,17 +81,26 @@ type CostRow struct {
 	Allowed    bool
 	Spent      int64
 	Remaining  int64
+	Charged    int64
 	RetryAfter time.Duration
 }
 
-// CostReserve has the arguments of reserve and of reserve_at_most; a zero Hold or Penalty is absent.
+// CostReserve has the arguments of reserve and peek; a zero Hold is absent.
 type CostReserve struct {
-	Receipt  string
-	Estimate int64 // of reserve_at_most the least
-	Most     int64 // of reserve_at_most
-	Limits   []CostLimit
-	Hold     time.Duration
-	Penalty  time.Duration
+	Receipt    string
+	Estimate   int64 // in money
+	InUnits    int64 // in each other unit
+	Unreserved bool  // what is in other units must only fit
+	Limits     []CostLimit
+	Hold       time.Duration
+	AtMost     bool
+}
+
+func (c CostReserve) amount(unit string) int64 {
+	if unit == "" {
+		return c.Estimate
+	}
+	return c.InUnits
 }
 
 // CostReserveResult is the answer of reserve.
@@ -98,19 +108,18 @@ type CostReserveResult struct {
 	Allowed    bool
 	Duplicate  bool
 	Reason     string
-	Charged    int64
+	Refused    int64 // the first budget of the account that refuses, from 1; 0 if none does
 	RetryAfter time.Duration
 	ResetAfter time.Duration
 	Limits     []CostRow
 }
 
-// CostSettleResult is the answer of settle.
+// CostSettleResult is the answer of settle. Of its rows, Spent and Remaining are set.
 type CostSettleResult struct {
 	Outcome  string
-	Charged  int64
 	Exceeded bool
 	Penalty  time.Duration
-	Limits   []CostRow // Spent and Remaining only
+	Limits   []CostRow
 }
 
 // CostPeekResult is the answer of peek.
@@ -118,360 +127,374 @@ type CostPeekResult struct {
 	Allowed    bool
 	Reason     string
 	Status     string
-	Charged    int64
 	RetryAfter time.Duration
 	ResetAfter time.Duration
 	Limits     []CostRow
 }
 
-// Covers reports whether the periods of all limits contain the time after a wait.
-func (m *Cost) Covers(limits []CostLimit, wait time.Duration) bool {
+// NewCost returns a model that knows no subject.
+func NewCost() *Cost {
+	return &Cost{accounts: map[costKey]costAccount{}, reservations: map[[2]string]costReservation{}}
+}
+
+// Covers reports whether the periods of all limits contain the time after a wait, and none begins meanwhile in which a clock that has been
+// set back since has charged something.
+func (m *Cost) Covers(subject string, limits []CostLimit, wait time.Duration) bool {
 	return !slices.ContainsFunc(limits, func(l CostLimit) bool {
-		_, ok := l.at(m.clock + microseconds(wait))
-		return !ok
+		now, _, _ := l.at(m.clock)
+		then, _, ok := l.at(m.clock + microseconds(wait))
+		return !ok || then != now && m.accounts[costKey{subject, l.Unit}].spent(then) > 0
 	})
 }
 
-// NewCost returns a model that knows no subject.
-func NewCost() *Cost { return &Cost{subjects: map[string]costSubject{}} }
-
-// Reserve answers reserve and reserve_at_most.
-func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, changed bool, err error) {
-	s, now, err := m.open(subject, c.Limits)
-	if err != nil {
-		return r, false, err
+// open returns an account as a call sees it: without what has ended, and what a clock that has been set back has stored further ahead than
+// a window.
+func (m *Cost) open(key costKey) costAccount {
+	a, ok := m.accounts[key]
+	if !ok {
+		return costAccount{began: m.clock, at: m.clock}
 	}
-	if i, status := s.find(c.Receipt, now); status == "reserved" || status == "settled" {
-		rows, _, _ := m.judge(s, now, c.Limits, 0)
-		for j := range rows {
-			rows[j].Allowed, rows[j].RetryAfter = true, 0
-		}
-		return CostReserveResult{Allowed: true, Duplicate: true, Reason: "none", Charged: s.charges[i].amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false, nil
+	a.amounts = maps.Clone(a.amounts)
+	maps.DeleteFunc(a.amounts, func(c counted, _ int64) bool {
+		return c.until <= m.clock || c.until > m.clock+2*c.span.length+c.span.length/60
+	})
+	if a.penalty > m.clock+2*(a.penalty-a.punished) {
+		a.penalty = 0
 	}
-	rows, reason, retry := m.judge(s, now, c.Limits, c.Estimate)
-	if reason != "none" {
-		return CostReserveResult{Reason: reason, RetryAfter: retry, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, false, nil
-	}
-	amount := max(c.Estimate, c.Most)
-	for _, row := range rows {
-		amount = min(amount, row.Remaining)
-	}
-	made := charge{receipt: c.Receipt, at: now, amount: amount}
-	if hold := s.counted(microseconds(c.Hold), amount, now); hold > 0 {
-		made.end = now + hold
-	}
-	s.penalty = microseconds(c.Penalty)
-	s = s.without(c.Receipt).with(made)
-	m.store(subject, s, now)
-	for i := range rows {
-		rows[i].Spent += amount
-		rows[i].Remaining -= amount
-	}
-	return CostReserveResult{Allowed: true, Reason: "none", Charged: amount, ResetAfter: m.reset(s, now, c.Limits), Limits: rows}, true, nil
+	return a
 }
 
-// Settle answers settle.
-func (m *Cost) Settle(subject, receipt string, actual int64, limits []CostLimit) (r CostSettleResult, changed bool, err error) {
-	s, now, err := m.open(subject, limits)
+func (a costAccount) spent(s span) (sum int64) {
+	for c, n := range a.amounts {
+		if c.span == s {
+			sum += n
+		}
+	}
+	return sum
+}
+
+func (a costAccount) last() (last int64) {
+	for c := range a.amounts {
+		last = max(last, c.until)
+	}
+	return last
+}
+
+func (a *costAccount) add(s span, until, n int64) {
+	if a.amounts == nil {
+		a.amounts = map[counted]int64{}
+	}
+	a.amounts[counted{s, until}] += n
+}
+
+// wait is how long until at most that much is spent in a span.
+func (m *Cost) wait(a costAccount, s span, most int64) time.Duration {
+	var ends []int64
+	for c := range a.amounts {
+		if c.span == s {
+			ends = append(ends, c.until)
+		}
+	}
+	spent := a.spent(s)
+	for _, end := range slices.Sorted(slices.Values(ends)) {
+		if spent -= a.amounts[counted{s, end}]; spent <= most {
+			return duration(end - m.clock)
+		}
+	}
+	panic("nothing that counts ends")
+}
+
+// keysOf returns the accounts of limits, in order.
+func keysOf(subject string, limits []CostLimit) (keys []costKey) {
+	for _, l := range limits {
+		if k := (costKey{subject, l.Unit}); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+var costReasons = []string{"none", "budget", "penalty", "too_large"}
+
+// A costAnswer is how a call stands, before it reserves.
+type costAnswer struct {
+	accounts map[costKey]costAccount
+	amounts  map[costKey]int64
+	CostReserveResult
+}
+
+// judge says how a reservation stands.
+func (m *Cost) judge(subject string, c CostReserve) (r costAnswer, err error) {
+	r = costAnswer{accounts: map[costKey]costAccount{}, amounts: map[costKey]int64{}}
+	r.Reason = "none"
+	refuse := func(key costKey, reason string, wait time.Duration) {
+		r.RetryAfter = max(r.RetryAfter, wait)
+		rank, above := slices.Index(costReasons, reason), slices.Index(costReasons, r.Reason)
+		place := int64(1 + slices.IndexFunc(c.Limits, func(l CostLimit) bool { return l.Unit == key.unit }))
+		if rank > above || rank == above && place < r.Refused { // the first account, also where another's budget is before its own
+			r.Reason, r.Refused = reason, place
+		}
+	}
+	for _, l := range c.Limits {
+		if _, _, ok := l.at(m.clock); !ok {
+			return r, ErrArgument
+		}
+	}
+	for _, key := range keysOf(subject, c.Limits) {
+		a := m.open(key)
+		r.accounts[key], r.amounts[key] = a, c.amount(key.unit)
+		if a.penalty > m.clock {
+			refuse(key, "penalty", duration(a.penalty-m.clock))
+		}
+	}
+	for _, l := range c.Limits {
+		key := costKey{subject, l.Unit}
+		a, least := r.accounts[key], c.amount(l.Unit)
+		if c.AtMost {
+			least = min(least, 1)
+		}
+		s, _, _ := l.at(m.clock)
+		spent := a.spent(s)
+		row := CostRow{Allowed: least+spent <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
+		switch {
+		case least > l.Budget:
+			refuse(key, "too_large", 0)
+		case !row.Allowed:
+			row.RetryAfter = m.wait(a, s, l.Budget-least)
+			refuse(key, "budget", row.RetryAfter)
+		}
+		if c.AtMost {
+			r.amounts[key] = min(r.amounts[key], row.Remaining)
+		}
+		r.Limits = append(r.Limits, row)
+	}
+	if r.Reason == "too_large" {
+		r.RetryAfter = 0
+	}
+	r.ResetAfter = m.reset(r.accounts)
+	return r, nil
+}
+
+// reset is how long until nothing counts in the accounts.
+func (m *Cost) reset(accounts map[costKey]costAccount) (wait time.Duration) {
+	for _, a := range accounts {
+		wait = max(wait, duration(a.last()-m.clock))
+	}
+	return wait
+}
+
+// paid reports whether a receipt has paid for a call before.
+func (m *Cost) paid(subject string, c CostReserve) bool {
+	v, ok := m.reservations[[2]string{subject, c.Receipt}]
+	for _, key := range keysOf(subject, c.Limits) {
+		before, charged := v.amounts[key]
+		counts := v.settled || v.until > m.clock && m.open(key).began <= v.made
+		ok = ok && charged && c.amount(key.unit) <= before && counts
+	}
+	return ok
+}
+
+// Reserve answers reserve.
+func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, changed bool, err error) {
+	a, err := m.judge(subject, c)
 	if err != nil {
 		return r, false, err
 	}
-	i, status := s.find(receipt, now)
-	r = CostSettleResult{Outcome: "unknown", Charged: actual}
-	more := actual
-	switch status {
-	case "settled":
-		r.Outcome, r.Charged = "repeated", s.charges[i].amount
-	case "reserved":
-		r.Outcome = "settled"
-		more = actual - s.charges[i].amount
-		s.charges = slices.Clone(s.charges)
-		s.charges[i].amount, s.charges[i].settled = actual, true
-	case "lapsed":
-		r.Outcome = "late"
+	switch {
+	case m.paid(subject, c):
+		return m.free(subject, c, a), false, nil
+	case a.Reason != "none":
+		return a.CostReserveResult, false, nil
 	}
-	if r.Outcome == "late" || r.Outcome == "unknown" {
-		s = s.without(receipt).with(charge{receipt: receipt, at: now, amount: actual, settled: true})
+	r = m.charge(subject, c, a)
+	r.ResetAfter = m.reset(a.accounts)
+	return r, true, nil
+}
+
+// free is the answer to a call that charges nothing.
+func (m *Cost) free(subject string, c CostReserve, a costAnswer) CostReserveResult {
+	r := a.CostReserveResult
+	r.Allowed, r.Duplicate, r.Reason, r.Refused, r.RetryAfter = true, true, "none", 0, 0
+	for i, l := range c.Limits {
+		r.Limits[i].Allowed, r.Limits[i].RetryAfter = true, 0
+		r.Limits[i].Charged = m.reservations[[2]string{subject, c.Receipt}].amounts[costKey{subject, l.Unit}]
 	}
-	for _, w := range s.windows {
-		r.Exceeded = r.Exceeded || s.spent(w, now) > w.budget
+	return r
+}
+
+// charge reserves what was judged.
+func (m *Cost) charge(subject string, c CostReserve, a costAnswer) CostReserveResult {
+	v := costReservation{made: m.clock, amounts: map[costKey]int64{}, spans: map[costKey][]span{}}
+	longest, held := int64(0), int64(1)<<60
+	if c.Hold > 0 {
+		held = sliceEnd(m.clock, microseconds(c.Hold))
 	}
-	if changed = r.Outcome != "repeated"; changed {
-		if more > 0 && r.Exceeded && s.penalty > 0 {
-			s.barred = max(s.barred, now+s.penalty)
+	r := a.CostReserveResult
+	r.Allowed = true
+	for i, l := range c.Limits {
+		longest = max(longest, microseconds(l.Window))
+		key, row := costKey{subject, l.Unit}, &r.Limits[i]
+		if c.Unreserved && l.Unit != "" {
+			continue
 		}
-		m.store(subject, s, now)
+		s, until, _ := l.at(m.clock)
+		if !slices.Contains(v.spans[key], s) {
+			account := a.accounts[key]
+			account.add(s, min(until, held), a.amounts[key])
+			a.accounts[key], v.amounts[key], v.spans[key] = account, a.amounts[key], append(v.spans[key], s)
+			v.until = max(v.until, min(until, held))
+		}
+		row.Charged, row.Spent = v.amounts[key], a.accounts[key].spent(s)
+		row.Remaining = max(l.Budget-row.Spent, 0)
 	}
-	if s.barred > now {
-		r.Penalty = duration(s.barred - m.clock)
+	for key := range v.amounts {
+		m.write(key, a.accounts[key])
+	}
+	if len(v.amounts) > 0 {
+		m.record(subject, c.Receipt, v, longest)
+	}
+	return r
+}
+
+// write stores an account, and record a reservation.
+func (m *Cost) write(key costKey, a costAccount) {
+	if len(a.amounts) == 0 {
+		return
+	}
+	a.at, a.began = m.clock, min(a.began, m.clock)
+	a.endMS = expiry(m.clock, max(a.last(), a.penalty)-m.clock)
+	m.accounts[key] = a
+}
+
+func (m *Cost) record(subject, receipt string, v costReservation, longest int64) {
+	v.endMS = expiry(m.clock, 2*longest)
+	m.reservations[[2]string{subject, receipt}] = v
+}
+
+// Settle answers settle; a zero penalty is absent.
+func (m *Cost) Settle(subject, receipt string, actual, inUnits int64, limits []CostLimit, penalty time.Duration) (r CostSettleResult, changed bool, err error) {
+	v, known := m.reservations[[2]string{subject, receipt}]
+	made, until := m.clock, m.clock
+	if known {
+		made, until = v.made, v.until
+	}
+	after := costReservation{settled: true, made: made, until: until, amounts: map[costKey]int64{}, spans: map[costKey][]span{}}
+	accounts, before, longest := map[costKey]costAccount{}, map[costKey]costAccount{}, int64(0)
+	for _, l := range limits {
+		longest = max(longest, microseconds(l.Window))
+		key := costKey{subject, l.Unit}
+		if _, ok := accounts[key]; !ok {
+			before[key], accounts[key] = m.open(key), m.open(key)
+		}
+		ahead := made > m.clock+microseconds(l.Window)
+		s, end, ok := l.at(made)
+		if ahead { // by a clock that has been set back since
+			s, end, ok = l.at(m.clock)
+		}
+		if !ok && made == m.clock {
+			return r, false, ErrArgument
+		}
+		a, amount := accounts[key], CostReserve{Estimate: actual, InUnits: inUnits}.amount(l.Unit)
+		after.amounts[key] = amount
+		if estimate, reserved := v.amounts[key]; reserved && amount > 0 {
+			after.amounts[key] = estimate
+		}
+		if !ok || v.settled || slices.Contains(after.spans[key], s) {
+			continue
+		}
+		after.spans[key] = append(after.spans[key], s)
+		held := counted{s, min(end, until)}
+		if n := min(v.amounts[key], a.amounts[held]); !ahead && slices.Contains(v.spans[key], s) && a.began <= made && n > 0 {
+			a.amounts[held] -= n
+		}
+		if end > m.clock {
+			a.add(s, end, amount)
+		}
+		accounts[key] = a
+	}
+	r.Outcome = map[bool]string{true: "settled", false: "unknown"}[known]
+	if v.settled {
+		r.Outcome = "repeated"
 	}
 	for _, l := range limits {
-		w, _ := l.at(now)
-		spent := s.spent(w, now)
-		r.Limits = append(r.Limits, CostRow{Spent: spent, Remaining: max(l.Budget-spent, 0)})
+		key := costKey{subject, l.Unit}
+		a, row := accounts[key], CostRow{Remaining: l.Budget}
+		if s, _, ok := l.at(m.clock); ok {
+			row.Spent = a.spent(s)
+			row.Remaining = max(l.Budget-row.Spent, 0)
+			r.Exceeded = r.Exceeded || row.Spent > l.Budget
+			if penalty > 0 && row.Spent > l.Budget && row.Spent > before[key].spent(s) {
+				if end := m.clock + microseconds(penalty); end > a.penalty {
+					a.penalty, a.punished = end, m.clock
+				}
+				accounts[key] = a
+			}
+		}
+		r.Limits = append(r.Limits, row)
 	}
-	return r, changed, nil
-}
-
-// Cancel answers cancel.
-func (m *Cost) Cancel(subject, receipt string) (outcome string, givenBack int64, changed bool) {
-	s, now, _ := m.open(subject, nil)
-	i, status := s.find(receipt, now)
-	if status != "reserved" {
-		return status, 0, false
+	for key, a := range accounts {
+		r.Penalty = max(r.Penalty, duration(a.penalty-m.clock))
+		if !v.settled {
+			m.write(key, a)
+		}
 	}
-	givenBack = s.charges[i].amount
-	m.store(subject, s.without(receipt), now)
-	return "cancelled", givenBack, true
+	if !v.settled {
+		m.record(subject, receipt, after, longest)
+	}
+	return r, !v.settled, nil
 }
 
 // Peek answers peek.
-func (m *Cost) Peek(subject string, limits []CostLimit, estimate int64, receipt string) (r CostPeekResult, err error) {
-	s, now, err := m.open(subject, limits)
+func (m *Cost) Peek(subject string, c CostReserve) (r CostPeekResult, err error) {
+	a, err := m.judge(subject, c)
 	if err != nil {
 		return r, err
 	}
-	i, status := s.find(receipt, now)
-	r.Status = status
-	if status == "reserved" || status == "settled" {
-		r.Charged = s.charges[i].amount
+	r = CostPeekResult{Allowed: a.Reason == "none", Reason: a.Reason, Status: "unknown", RetryAfter: a.RetryAfter, ResetAfter: a.ResetAfter, Limits: a.Limits}
+	if v, ok := m.reservations[[2]string{subject, c.Receipt}]; ok {
+		switch {
+		case v.settled:
+			r.Status = "settled"
+		case v.until > m.clock:
+			r.Status = "reserved"
+		default:
+			r.Status = "lapsed"
+		}
 	}
-	r.Limits, r.Reason, r.RetryAfter = m.judge(s, now, limits, estimate)
-	r.Allowed = r.Reason == "none"
-	r.ResetAfter = m.reset(s, now, limits)
 	return r, nil
 }
 
 // Reset answers reset.
-func (m *Cost) Reset(subject string) (existed bool) {
-	_, existed = m.subjects[subject]
-	delete(m.subjects, subject)
+func (m *Cost) Reset(subject, unit string) (existed bool) {
+	_, existed = m.accounts[costKey{subject, unit}]
+	delete(m.accounts, costKey{subject, unit})
 	return existed
-}
-
-// open returns the subject as a call with these limits sees it, and now: time does not run backwards for a key. A time that
-// is further ahead than the longest window is from a wrong clock: the subject is reset. Periods that have ended are dropped.
-func (m *Cost) open(subject string, limits []CostLimit) (costSubject, int64, error) {
-	s := m.subjects[subject]
-	if s.newest > m.clock+s.longest() {
-		s = costSubject{}
-	}
-	now := max(m.clock, s.newest)
-	s.drop(now)
-	if len(limits) > 0 && len(s.windows) == 0 && len(s.charges) > 0 && s.past == 0 { // settled before any window was known
-		s.windows = []window{{s.longest(), 1 << 53, 0}}
-	}
-	used := make([]window, 0, len(limits)+len(s.windows))
-	for _, l := range limits {
-		w, ok := l.at(now)
-		if !ok {
-			return s, now, ErrArgument
-		}
-		used = append(used, w)
-	}
-	type identity struct{ length, start int64 }
-	seen := map[identity]bool{}
-	s.windows = slices.DeleteFunc(append(used, s.windows...), func(w window) bool {
-		again := seen[identity{w.length, w.start}]
-		seen[identity{w.length, w.start}] = true
-		return again
-	})
-	s.windows = s.windows[:min(len(s.windows), 32)]
-	return s, now, nil
-}
-
-// drop drops the periods that have ended. Their charges are kept for twice their length.
-func (s *costSubject) drop(now int64) {
-	if s.pastEnd <= now {
-		s.past, s.pastEnd = 0, 0
-	}
-	s.windows = slices.DeleteFunc(slices.Clone(s.windows), func(w window) bool {
-		if w.end() > now {
-			return false
-		}
-		if until := w.end() + 2*w.length; until > now {
-			s.past, s.pastEnd = max(s.past, w.length), max(s.pastEnd, until)
-		}
-		return true
-	})
-}
-
-// longest is the longest window or period, also of those that were dropped; or a day where none is known.
-func (s costSubject) longest() int64 {
-	longest := s.past
-	for _, w := range s.windows {
-		longest = max(longest, w.length)
-	}
-	if longest == 0 {
-		return (24 * time.Hour).Microseconds()
-	}
-	return longest
-}
-
-// find returns the receipt's charge and how it stands. It is known for twice the longest window.
-func (s costSubject) find(receipt string, now int64) (i int, status string) {
-	i = slices.IndexFunc(s.charges, func(c charge) bool { return c.receipt == receipt })
-	switch {
-	case i < 0 || s.charges[i].at <= now-2*s.longest():
-		return i, "unknown"
-	case s.charges[i].settled:
-		return i, "settled"
-	case s.charges[i].at <= now-s.longest() || s.charges[i].ended(now):
-		return i, "lapsed"
-	}
-	return i, "reserved"
-}
-
-func (c charge) ended(now int64) bool { return !c.settled && c.end > 0 && c.end <= now }
-
-// counted is the hold that an estimate of that hold is counted for: its own one if it costs nothing, or if fewer than eight
-// different ones are open; else the next longer one of those, or none.
-func (s costSubject) counted(hold, estimate, now int64) int64 {
-	open := map[int64]bool{}
-	for _, c := range s.charges {
-		if !c.settled && c.end > now && c.amount > 0 {
-			open[c.end-c.at] = true
-		}
-	}
-	if hold == 0 || estimate == 0 || open[hold] || len(open) < 8 {
-		return hold
-	}
-	longer := int64(0)
-	for h := range open {
-		if h > hold && (longer == 0 || h < longer) {
-			longer = h
-		}
-	}
-	return longer
-}
-
-func (s costSubject) with(c charge) costSubject {
-	s.charges = append(slices.Clip(s.charges), c)
-	return s
-}
-
-func (s costSubject) without(receipt string) costSubject {
-	s.charges = slices.DeleteFunc(slices.Clone(s.charges), func(c charge) bool { return c.receipt == receipt })
-	return s
-}
-
-// spent sums what counts in a window at a time.
-func (s costSubject) spent(w window, now int64) (micros int64) {
-	if w.end() <= now {
-		return 0
-	}
-	for _, c := range s.charges {
-		if c.at > w.from(now) && !c.ended(now) {
-			micros += c.amount
-		}
-	}
-	return micros
-}
-
-// changes lists the times after now at which less is spent in a window, if nothing else happens.
-func (s costSubject) changes(w window, now int64) (times []int64) {
-	for _, c := range s.charges {
-		leaves := c.at + w.length
-		if w.start != 0 {
-			leaves = w.end()
-		}
-		if c.at <= w.from(now) {
-			continue
-		}
-		if !c.settled && c.end > 0 {
-			leaves = min(leaves, c.end)
-		}
-		if leaves > now && c.amount > 0 {
-			times = append(times, leaves)
-		}
-	}
-	slices.Sort(times)
-	return times
-}
-
-// judge says how a reservation of the estimate stands.
-func (m *Cost) judge(s costSubject, now int64, limits []CostLimit, estimate int64) (rows []CostRow, reason string, retry time.Duration) {
-	reason = "none"
-	if s.barred > now {
-		reason, retry = "penalty", duration(s.barred-m.clock)
-	}
-	for _, l := range limits {
-		w, _ := l.at(now)
-		spent := s.spent(w, now)
-		row := CostRow{Allowed: spent+estimate <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
-		switch {
-		case estimate > l.Budget:
-			reason = "too_large"
-		case !row.Allowed:
-			times := s.changes(w, now)
-			i := slices.IndexFunc(times, func(at int64) bool { return s.spent(w, at)+estimate <= l.Budget })
-			row.RetryAfter = duration(times[i] - m.clock)
-			retry = max(retry, row.RetryAfter)
-			if reason == "none" {
-				reason = "budget"
-			}
-		}
-		rows = append(rows, row)
-	}
-	if reason == "too_large" {
-		retry = 0
-	}
-	return rows, reason, retry
-}
-
-// reset is the wait until nothing is spent in any of the limits' windows.
-func (m *Cost) reset(s costSubject, now int64, limits []CostLimit) time.Duration {
-	last := int64(0)
-	for _, l := range limits {
-		w, _ := l.at(now)
-		if times := s.changes(w, now); len(times) > 0 {
-			last = max(last, times[len(times)-1]-m.clock)
-		}
-	}
-	return duration(last)
-}
-
-// store keeps a subject after a call that writes, and forgets what is older than twice the longest window.
-func (m *Cost) store(subject string, s costSubject, now int64) {
-	s.newest = now
-	s.charges = slices.DeleteFunc(slices.Clone(s.charges), func(c charge) bool { return c.at <= now-2*s.longest() })
-	for i, c := range s.charges {
-		if c.ended(now) {
-			s.charges[i].amount = 0
-		}
-	}
-	keep := 2 * s.longest()
-	if s.past > 0 {
-		if len(s.windows) == 0 {
-			s.pastEnd = now + keep
-		}
-		living := s
-		living.past = 0
-		if keep = s.pastEnd - now; len(s.windows) > 0 {
-			keep = max(keep, 2*living.longest())
-		}
-	}
-	if until := max(now+keep, s.barred); until > s.expiry {
-		s.expiry = until + (keep+7)/8
-		s.endMS = expiry(m.clock, s.expiry-m.clock)
-	}
-	m.subjects[subject] = s
 }
 
 // Move sets the clock, and forgets what has expired.
 func (m *Cost) Move(to time.Time) {
 	m.clock = to.UnixMicro()
-	maps.DeleteFunc(m.subjects, func(_ string, s costSubject) bool { return expired(m.clock, s.endMS) })
+	maps.DeleteFunc(m.accounts, func(_ costKey, a costAccount) bool { return expired(m.clock, a.endMS) })
+	maps.DeleteFunc(m.reservations, func(_ [2]string, v costReservation) bool { return expired(m.clock, v.endMS) })
 }
 
 // Expiries lists the keys of a subject, by suffix.
 func (m *Cost) Expiries(subject string) map[string]int64 {
 	ends := map[string]int64{}
-	if s, ok := m.subjects[subject]; ok {
-		ends["charges"] = s.endMS
+	for key, a := range m.accounts {
+		if key.subject == subject {
+			ends[strings.TrimSuffix("spent:"+key.unit, ":")] = a.endMS
+		}
+	}
+	for key, v := range m.reservations {
+		if key[0] == subject {
+			ends["reservation:"+fcall.Tag(fcall.Subject(key[1]))] = v.endMS
+		}
 	}
 	return ends
 }
 
 // Clone copies the model.
-func (m *Cost) Clone() *Cost { return &Cost{clock: m.clock, subjects: maps.Clone(m.subjects)} }
+func (m *Cost) Clone() *Cost {
+	return &Cost{clock: m.clock, accounts: maps.Clone(m.accounts), reservations: maps.Clone(m.reservations)}
+}

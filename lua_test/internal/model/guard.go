@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // Guard models admit, refund, renew and release of library guard: the models of its parts, on one subject's keys.
@@ -13,29 +15,29 @@ type Guard struct {
 	attempts   *Abuse
 	challenges *Challenge
 	clock      int64
-	receipts   map[string]receipts
-	left       map[string]marks
+	receipts   map[limitKey]receipt
+	left       map[[2]string]int64 // the holders of a subject that release has marked, and the millisecond in which each mark expires
 	admitted   map[string]Admitted
 }
 
 // AdmitCall has the arguments of admit; what is zero is absent.
 type AdmitCall struct {
-	Receipt       string
-	Dedup         time.Duration
-	Limits        []CheckLimit
-	Weight        int64
-	Budgets       []GuardBudget
-	Estimate      int64 // in money
-	UnitEstimate  int64 // in each other unit
-	Unreserved    bool  // the other units are only checked
-	Hold, Penalty time.Duration
-	Reservation   string
-	Attempt       AttemptCall
-	CountRefused  bool
-	Challenge     string
-	Required      bool
-	Payload       string
-	Holder        string
+	Receipt      string
+	Dedup        time.Duration
+	Limits       []CheckLimit
+	Weight       int64
+	Budgets      []CostLimit
+	Estimate     int64 // in money
+	UnitEstimate int64 // in each other unit
+	Unreserved   bool  // the other units are only checked
+	Hold         time.Duration
+	Reservation  string
+	Attempt      AttemptCall
+	CountRefused bool
+	Challenge    string
+	Required     bool
+	Payload      string
+	Holder       string
 }
 
 // AdmitResult is the answer of admit.
@@ -66,19 +68,27 @@ type Admitted struct {
 func NewGuard() *Guard {
 	return &Guard{
 		limits: NewCheck(), costs: NewCost(), attempts: NewAbuse(), challenges: NewChallenge(),
-		receipts: map[string]receipts{}, left: map[string]marks{}, admitted: map[string]Admitted{},
+		receipts: map[limitKey]receipt{}, left: map[[2]string]int64{}, admitted: map[string]Admitted{},
 	}
 }
 
 // Admit answers admit.
 func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool, err error) {
-	if err := c.limits().together(); err != nil || len(c.Budgets) > 0 && c.Reservation == "" || m.left[subject].has(c.Holder) {
+	_, left := m.left[[2]string{subject, c.Holder}]
+	if err := c.limits().alone(); err != nil || len(c.Budgets) > 0 && c.Reservation == "" || left {
 		return AdmitResult{}, false, ErrArgument
 	}
 	if left := m.attempts.subjects[subject].blockLeft(m.clock); left > 0 {
 		return AdmitResult{Reason: "blocked", Tier: m.attempts.subjects[subject].tier, RetryAfter: left, Challenge: "none"}, false, nil
 	}
-	_, known := m.receipts[subject].known(c.Receipt, m.clock, c.dedup())
+	key := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}
+	known, paid := c.Receipt != "" && m.receipts[key].known(m.clock, c.dedup()), int64(0)
+	if known {
+		paid = m.receipts[key].paid
+	}
+	if err := c.limits().together(known, paid); err != nil {
+		return AdmitResult{}, false, ErrArgument
+	}
 	r = AdmitResult{Allowed: true, Duplicate: known, Reason: "none"}
 	own := false // whether anything but global limits refuses
 	refuse := func(reason string, retry time.Duration) {
@@ -87,7 +97,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 		}
 		r.RetryAfter = max(r.RetryAfter, retry)
 	}
-	limits, err := m.limits.judge(subject, c.limits(), known)
+	limits, err := m.limits.judge(subject, c.limits(), known, paid)
 	if err != nil {
 		return AdmitResult{}, false, err
 	}
@@ -98,15 +108,15 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			own = own || !l.Global
 		}
 	}
-	rows, reason, refused, wait, err := m.judgeAccounts(subject, c, known)
+	costs, free, err := m.judgeCosts(subject, c, known)
 	if err != nil {
 		return AdmitResult{}, false, err
 	}
-	if r.Budgets = rows; reason != "none" {
+	if r.Budgets = costs.Limits; costs.Reason != "none" {
 		if r.Allowed {
-			r.Refused = refused
+			r.Refused = costs.Refused
 		}
-		refuse(reason, wait)
+		refuse(costs.Reason, costs.RetryAfter)
 		own = true
 	}
 	if r.Challenge = m.judgeChallenge(subject, c, known); r.Challenge != "none" && r.Challenge != "consumed" {
@@ -120,7 +130,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			r.Challenge = "unused"
 		}
 	} else {
-		changed = m.take(subject, c, counts, &r)
+		changed = m.take(subject, c, costs, free, counts, paid, &r)
 	}
 	if counts {
 		m.attempts.Attempt(subject, c.Attempt)
@@ -150,18 +160,20 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 }
 
 // take takes all that a call asks for, and reports whether that is anything: of a duplicate what global limits cost.
-func (m *Guard) take(subject string, c AdmitCall, counts bool, r *AdmitResult) (changed bool) {
-	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits})
+func (m *Guard) take(subject string, c AdmitCall, a costAnswer, free, counts bool, paid int64, r *AdmitResult) (changed bool) {
+	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits}, paid)
 	reserves := len(c.Budgets) > 0 && !r.Duplicate
-	if reserves {
-		changed = m.reserveAccounts(subject, c, r.Budgets) || changed
+	if len(c.Budgets) > 0 && !free {
+		r.Budgets = m.costs.charge(subject, c.cost(), a).Limits
+		changed = true
 	}
 	if r.Challenge == "consumed" {
 		m.challenges.Consume(subject, c.Challenge, c.Payload)
 		changed = true
 	}
-	if c.Receipt != "" && !r.Duplicate && (costs || counts || reserves || r.Challenge == "consumed") {
-		m.receipts[subject] = m.receipts[subject].count(c.Receipt, m.clock, c.dedup(), m.clock)
+	key, weight := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}, max(c.Weight, 1)
+	if c.Receipt != "" && (r.Duplicate && weight > paid || !r.Duplicate && (costs || counts || reserves || r.Challenge == "consumed")) {
+		m.receipts[key] = m.receipts[key].paidBy(weight, m.clock, c.dedup(), r.Duplicate)
 		changed = true
 	}
 	if c.timed() {
@@ -198,9 +210,9 @@ func (m *Guard) Admitted(subject string) (Admitted, bool) {
 	return a, ok
 }
 
-// Remembers reports whether a receipt is stored, known or not, as SlidingLog.Remembers does.
+// Remembers reports whether a receipt is stored, known or not.
 func (m *Guard) Remembers(subject, receipt string) bool {
-	_, ok := m.receipts[subject].seen[receipt]
+	_, ok := m.receipts[limitKey{subject, fcall.Suffix("receipt", receipt)}]
 	return ok
 }
 
@@ -214,8 +226,8 @@ func (m *Guard) Move(to time.Time) {
 	m.costs.Move(to)
 	m.attempts.Move(to)
 	m.challenges.Move(to)
-	maps.DeleteFunc(m.receipts, func(_ string, r receipts) bool { return expired(m.clock, r.endMS) })
-	maps.DeleteFunc(m.left, func(_ string, l marks) bool { return expired(m.clock, l.endMS) })
+	maps.DeleteFunc(m.receipts, func(_ limitKey, r receipt) bool { return expired(m.clock, r.endMS) })
+	maps.DeleteFunc(m.left, func(_ [2]string, endMS int64) bool { return expired(m.clock, endMS) })
 }
 
 // Clone copies the model.
@@ -230,16 +242,17 @@ func (m *Guard) Clone() *Guard {
 func (m *Guard) Expiries(subject string) map[string]int64 {
 	ends := m.limits.Expiries(subject)
 	maps.Copy(ends, m.costs.Expiries(subject))
-	for suffix, end := range m.costs.Expiries(accountOf(subject, "tokens")) {
-		ends[suffix+":tokens"] = end
-	}
 	maps.Copy(ends, m.attempts.Expiries(subject))
 	maps.Copy(ends, m.challenges.Expiries(subject))
-	if r, ok := m.receipts[subject]; ok {
-		ends["checked"] = r.endMS
+	for key, r := range m.receipts {
+		if key.subject == subject {
+			ends[key.suffix] = r.endMS
+		}
 	}
-	if l, ok := m.left[subject]; ok {
-		ends["left"] = l.endMS
+	for id, endMS := range m.left {
+		if id[0] == subject {
+			ends["left:"+id[1]] = endMS
+		}
 	}
 	return ends
 }
@@ -260,9 +273,25 @@ func (c AdmitCall) timed() bool {
 	return len(c.Budgets)+len(c.Attempt.Tiers) > 0 || c.Receipt != "" || c.Challenge != "" || c.Required || slices.ContainsFunc(c.Limits, CheckLimit.timed)
 }
 
-func passed(rows []CostRow) []CostRow {
-	for i := range rows {
-		rows[i].Allowed, rows[i].RetryAfter = true, 0
+// TakeResult is the answer of take.
+type TakeResult struct {
+	Allowed    bool
+	Taken      int64
+	Remaining  int64
+	ResetAfter time.Duration
+	RetryAfter time.Duration
+	At         time.Time
+}
+
+// Take answers take.
+func (m *Guard) Take(subject string, l CheckLimit, most int64) (r TakeResult, changed bool, err error) {
+	if l.Kind == "sliding_log" || l.Cost != 1 || l.alone() != nil {
+		return r, false, ErrArgument
 	}
-	return rows
+	l.Cost = most
+	row, taken, changed, err := m.limits.AtMost(subject, l)
+	if err != nil {
+		return r, false, err
+	}
+	return TakeResult{row.Allowed, taken, row.Remaining, row.ResetAfter, row.RetryAfter, m.Now()}, changed, nil
 }

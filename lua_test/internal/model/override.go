@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Override models set, clear, clear_all and list.
+// Override models set, clear and list.
 type Override struct {
 	clock   int64
 	buckets map[string]overrides
@@ -70,7 +70,7 @@ func (m *Override) Clear(bucket, subject string, budget *string) (existed bool, 
 	return existed, int64(len(rows)), changed
 }
 
-// ClearAll answers clear_all.
+// ClearAll answers clear of all.
 func (m *Override) ClearAll(bucket string) (existed bool) {
 	_, existed = m.buckets[bucket]
 	delete(m.buckets, bucket)

@@ -1,49 +1,122 @@
 package suites
 
 import (
-	"errors"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/functions"
-	"github.com/rlfunc/rlfunc/gen/abuse"
-	"github.com/rlfunc/rlfunc/gen/challenge"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/guard"
-	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
-// Guarded are the clients that act on the state of one subject that guard protects.
-type Guarded struct {
-	Guard      *guard.Client
-	Cost       *cost.Client
-	Abuse      *abuse.Client
-	Challenges *challenge.Client
+// AdmitParams are a call of admit, with rows that are not packed yet.
+type AdmitParams struct {
+	Subject           fcall.Subject
+	Blocks            []fcall.Subject
+	Limits            []guard.Limit
+	Of                []fcall.Subject
+	Weight            int64
+	Receipt           string
+	ReceiptOf         fcall.Subject
+	Dedup             time.Duration
+	Repeats           *int64
+	Budgets           []guard.Budget
+	BudgetsOf         []fcall.Subject
+	Units             []guard.UnitAmount
+	Estimate          fcall.Micros
+	Hold              time.Duration
+	Reservation       string
+	Tiers             []guard.AdmitTiers
+	Escalation        []guard.AdmitEscalation
+	StrikeMemory      time.Duration
+	CountRefused      bool
+	Challenge         string
+	ChallengeOf       fcall.Subject
+	ChallengeRequired bool
+	Payload           string
+	Holder            string
 }
 
-// Guards is the suite of library guard, with the libraries whose keys it shares.
-var Guards = luatest.Suite[Guarded]{
-	Library:        guard.Library,
-	ExtraLibraries: []*fcall.Library{cost.Library, abuse.Library, challenge.Library},
-	Client:         newGuarded,
-	Source:         functions.FS,
-	Root:           functions.Root,
-	Engines:        Everywhere,
-	Scripts:        Somewhere,
-	Parallel:       true,
+func (p AdmitParams) Packed() guard.AdmitParams {
+	return guard.AdmitParams{
+		Subject: p.Subject, Blocks: p.Blocks, Limits: guard.PackLimit(p.Limits...).For(p.Of...), Weight: p.Weight, Receipt: p.Receipt,
+		ReceiptOf: p.ReceiptOf, Dedup: p.Dedup, Repeats: p.Repeats, Budgets: guard.PackBudget(p.Budgets...).For(p.BudgetsOf...),
+		Units: guard.PackUnitAmount(p.Units...), ChallengeOf: p.ChallengeOf, Estimate: p.Estimate, Hold: p.Hold,
+		Reservation: p.Reservation, Tiers: guard.PackAdmitTiers(p.Tiers...), Escalation: guard.PackAdmitEscalation(p.Escalation...),
+		StrikeMemory: p.StrikeMemory, CountRefused: p.CountRefused, Challenge: p.Challenge, ChallengeRequired: p.ChallengeRequired,
+		Payload: p.Payload, Holder: p.Holder,
+	}
 }
 
-func newGuarded(server fcall.Caller, o fcall.Options) (g Guarded, err error) {
-	o.Namespace = "guard"
-	var errs [4]error
-	g.Guard, errs[0] = guard.New(server, o)
-	g.Cost, errs[1] = cost.New(server, o)
-	g.Abuse, errs[2] = abuse.New(server, o)
-	g.Challenges, errs[3] = challenge.New(server, o)
-	return g, errors.Join(errs[:]...)
+// RefundParams are a call of refund, with rows that are not packed yet. Left is each limit's reset_after in the answer.
+type RefundParams struct {
+	Subject   fcall.Subject
+	Limits    []guard.Limit
+	Of        []fcall.Subject
+	Left      []time.Duration
+	Weight    int64
+	At        time.Time
+	Age       time.Duration
+	Receipt   string
+	Challenge string
+	Payload   string
+	Holder    string
+
+	ChallengeOf fcall.Subject
 }
 
-// GuardOf, CostOf, AbuseOf and ChallengesOf return one of the clients.
-func GuardOf(g Guarded) *guard.Client          { return g.Guard }
-func CostOf(g Guarded) *cost.Client            { return g.Cost }
-func AbuseOf(g Guarded) *abuse.Client          { return g.Abuse }
-func ChallengesOf(g Guarded) *challenge.Client { return g.Challenges }
+func (p RefundParams) Packed() guard.RefundParams {
+	var taken []guard.RefundTaken
+	for _, left := range p.Left {
+		taken = append(taken, guard.RefundTaken{Left: left})
+	}
+	return guard.RefundParams{
+		Subject: p.Subject, Limits: guard.PackLimit(p.Limits...).For(p.Of...), Weight: p.Weight, At: p.At, Age: p.Age, Receipt: p.Receipt,
+		Challenge: p.Challenge, ChallengeOf: p.ChallengeOf, Payload: p.Payload, Taken: guard.PackRefundTaken(taken...), Holder: p.Holder,
+	}
+}
+
+// GuardLimits returns a limit of each kind: limit requests in 10 s.
+func GuardLimits(limit int64) []guard.Limit {
+	var all []guard.Limit
+	for _, l := range CheckLimits(limit) {
+		all = append(all, guard.Limit{Name: l.Name, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst, Cost: l.Cost})
+	}
+	return all
+}
+
+// TakenOf is what an answer tells refund of its limits; those that did not allow took nothing.
+func TakenOf(rows []guard.LimitResult) (left []time.Duration) {
+	for _, row := range rows {
+		if !row.Allowed {
+			row.ResetAfter = 0
+		}
+		left = append(left, row.ResetAfter)
+	}
+	return left
+}
+
+// TakenAtStart are the rows of limits of every kind, 2 in 10 s, that took one at the start.
+func TakenAtStart() []guard.LimitResult {
+	return []guard.LimitResult{
+		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second},
+		{Allowed: true, Remaining: 1, ResetAfter: 20 * time.Second},
+		{Allowed: true, Remaining: 1, ResetAfter: 10 * time.Second},
+		{Allowed: true, Remaining: 1, ResetAfter: 5 * time.Second},
+	}
+}
+
+// Answered fills in what an answer has where a table does not say.
+func Answered(r guard.AdmitResult) guard.AdmitResult {
+	if r.Challenge == "" {
+		r.Challenge = guard.AdmitChallengeNone
+	}
+	if r.Limits == nil {
+		r.Limits = []guard.LimitResult{}
+	}
+	if r.Budgets == nil {
+		r.Budgets = []guard.BudgetResult{}
+	}
+	if r.Tiers == nil {
+		r.Tiers = []guard.AdmitTiersResult{}
+	}
+	return r
+}

@@ -2,6 +2,7 @@
 package suites
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -10,6 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/concurrency"
 	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/internal/engines"
@@ -28,7 +30,7 @@ var (
 
 func suiteOf[C any](library *fcall.Library, client func(fcall.Caller, fcall.Options) (C, error)) luatest.Suite[C] {
 	return luatest.Suite[C]{
-		Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: Everywhere, Scripts: Somewhere, Parallel: true,
+		Library: library, Client: client, Source: functions.FS, Root: functions.Root, Engines: Everywhere, Parallel: true,
 	}
 }
 
@@ -46,18 +48,46 @@ func of(all []engines.Engine) []luatest.Engine {
 	return out
 }
 
-// Somewhere returns the embedded engine and one real one, where the tables run as scripts too: on all of them that would take twice the time.
-func Somewhere(t testing.TB) (some []luatest.Engine) {
-	withReal := false
-	for _, e := range Everywhere(t) {
-		if e.Embedded == nil {
-			if withReal {
-				continue
-			}
-			withReal = true
-		}
-		e.Name += "-scripts"
-		some = append(some, e)
+// AttemptCounts are the rows of a status with these counts.
+func AttemptCounts(n ...int64) []abuse.StatusTiersResult {
+	rows := []abuse.StatusTiersResult{}
+	for _, c := range n {
+		rows = append(rows, abuse.StatusTiersResult{Count: c})
 	}
-	return some
+	return rows
 }
+
+// Guarded are the clients that act on the state of one subject that guard protects.
+type Guarded struct {
+	Guard      *guard.Client
+	Cost       *cost.Client
+	Abuse      *abuse.Client
+	Challenges *challenge.Client
+}
+
+// Guards is the suite of library guard, with the libraries whose keys it shares.
+var Guards = luatest.Suite[Guarded]{
+	Library:        guard.Library,
+	ExtraLibraries: []*fcall.Library{cost.Library, abuse.Library, challenge.Library},
+	Client:         newGuarded,
+	Source:         functions.FS,
+	Root:           functions.Root,
+	Engines:        Everywhere,
+	Parallel:       true,
+}
+
+func newGuarded(server fcall.Caller, o fcall.Options) (g Guarded, err error) {
+	o.Namespace = "guard"
+	var errs [4]error
+	g.Guard, errs[0] = guard.New(server, o)
+	g.Cost, errs[1] = cost.New(server, o)
+	g.Abuse, errs[2] = abuse.New(server, o)
+	g.Challenges, errs[3] = challenge.New(server, o)
+	return g, errors.Join(errs[:]...)
+}
+
+// GuardOf, CostOf, AbuseOf and ChallengesOf return one of the clients.
+func GuardOf(g Guarded) *guard.Client          { return g.Guard }
+func CostOf(g Guarded) *cost.Client            { return g.Cost }
+func AbuseOf(g Guarded) *abuse.Client          { return g.Abuse }
+func ChallengesOf(g Guarded) *challenge.Client { return g.Challenges }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -123,6 +124,22 @@ func problemOf(err error) *httpguard.Problem {
 
 func fail(w http.ResponseWriter, r *http.Request, status int, name, message string) {
 	(&httpguard.Problem{Status: status, Error: name, Message: message}).ServeHTTP(w, r)
+}
+
+// Local returns a handler that passes on requests to this machine by a name of its own. A page in a browser here, whose own name its owner has
+// resolve to this machine, sends that name.
+func Local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if ip := net.ParseIP(strings.Trim(host, "[]")); ip == nil && !strings.EqualFold(host, "localhost") || ip != nil && !ip.IsLoopback() {
+			fail(w, r, http.StatusMisdirectedRequest, "misdirected", "The Host of the request must be localhost or a loopback address, as there are no tokens.")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Authorize returns a handler that passes on requests with a bearer token whose SHA-256 is in a file, see identity.Digests. The file is

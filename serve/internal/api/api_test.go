@@ -141,9 +141,9 @@ func (p *program) must(path string, request map[string]any) map[string]any {
 	return answer
 }
 
-func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
+func TestAPI_decidesAndSettles(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
-	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.4", "refundable": true}
+	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.4"}
 	first := p.must("/v1/decide", chat)
 	if first["allowed"] != true || first["reserved"] != "0.4" {
 		t.Fatalf("%v", first)
@@ -153,23 +153,15 @@ func TestAPI_decidesSettlesAndRefunds(t *testing.T) {
 	}
 	second := p.must("/v1/decide", chat)
 	p.must("/v1/charges/settle", map[string]any{"charge": second["charge"], "actual": "0"})
-	third := p.must("/v1/decide", chat)
+	p.must("/v1/decide", chat)
 	fourth := p.must("/v1/decide", chat)
 	if fourth["allowed"] != false || fourth["reason"] != "limit" || fourth["charge"] != nil || fmt.Sprint(fourth["retry_after"]) == "0" {
 		t.Errorf("the fourth of three: %v", fourth)
 	}
-	for _, want := range []bool{true, false} {
-		if got := p.must("/v1/charges/refund", map[string]any{"charge": third["charge"]})["refunded"]; got != want {
-			t.Errorf("refund: %v, want %v", got, want)
-		}
-	}
 	status := p.must("/v1/status", map[string]any{"subject": "ip=192.0.2.1"})
 	limit, budget := status["limits"].([]any)[0].(map[string]any), status["budgets"].([]any)[0].(map[string]any)
-	if fmt.Sprint(limit["remaining"]) != "1" || budget["spent"] != "0.1" {
+	if fmt.Sprint(limit["remaining"]) != "0" || budget["spent"] != "0.5" {
 		t.Errorf("status: %v %v", limit, budget)
-	}
-	if a := p.must("/v1/decide", chat); a["allowed"] != true {
-		t.Errorf("after the refund: %v", a)
 	}
 
 	// A challenge is consumed once, by an endpoint or by the program.
@@ -266,13 +258,13 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "-1"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "chat"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"limit": 7}, 400, "bad_request"},
+		{"/v1/decide", map[string]any{"endpoint": "login", "other_endpoints": []string{"export"}, "subjects": []string{"ip=192.0.2.1"}}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "login"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"Ip=192.0.2.1"}}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"client=192.0.2.1"}}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=localhost"}}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1", "ip=192.0.2.2"}}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "receipt": "r"}, 400, "bad_request"},
-		{"/v1/decide", map[string]any{"endpoint": "login", "other_endpoints": []string{"export"}, "subjects": []string{"ip=192.0.2.1"}, "receipt": "r"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"Endpoint": "login", "subjects": []string{"ip=192.0.2.1"}}, 400, "bad_request"},
 		// A field without effect is an error: without it, the program believes that something is counted or checked.
 		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 400, "bad_request"},
@@ -280,13 +272,12 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		{"/v1/decide", map[string]any{"endpoint": "login", "subjects": []string{"ip=192.0.2.1"}, "challenge": "c"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "code", "subjects": []string{"ip=192.0.2.1"}, "payload": "p"}, 400, "bad_request"},
 		{"/v1/decide", map[string]any{"endpoint": "none", "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 404, "unknown_endpoint"},
-		{"/v1/decide", map[string]any{"endpoint": "chat", "other_endpoints": []string{"none"}, "subjects": []string{"ip=192.0.2.1"}, "weight": 2}, 404, "unknown_endpoint"},
 		{"/v1/charges/settle", map[string]any{"charge": "x"}, 400, "bad_request"},
+		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1", "units": []any{map[string]any{"unit": "tokens", "amount": 270}}}, 400, "bad_request"},
+		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1", "units": []any{map[string]any{"unit": "tokens", "n": 1, "N": 2}}}, 400, "bad_request"},
 		{"/v1/charges/settle", map[string]any{"charge": "x", "actual": "1"}, 400, "bad_request"},
 		{"/v1/charges/settle", map[string]any{"charge": held, "actual": nil}, 400, "bad_request"},
 		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1"}, 400, "bad_request"}, // it has no reservation
-		{"/v1/charges/refund", map[string]any{"charge": held}, 400, "bad_request"},                // it is not refundable
-		{"/v1/charges/refund", map[string]any{"charge": "x"}, 400, "bad_request"},
 		{"/v1/charges/renew", map[string]any{"charge": "x"}, 400, "bad_request"},
 		{"/v1/charges/release", map[string]any{}, 400, "bad_request"},
 		{"/v1/charges/release", map[string]any{"charge": strings.Repeat("a", 1<<20)}, 413, "too_large"},

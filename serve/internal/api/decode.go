@@ -52,6 +52,15 @@ func checkFields(body []byte, t reflect.Type) error {
 			return fmt.Errorf("field %q is required", name)
 		}
 		delete(given, name)
+		if row := f.Type; ok && row.Kind() == reflect.Slice && row.Elem().Kind() == reflect.Struct {
+			var rows []json.RawMessage
+			_ = json.Unmarshal(value, &rows) // it was read before
+			for i, row := range rows {
+				if err := checkFields(row, f.Type.Elem()); err != nil {
+					return fmt.Errorf("%s[%d]: %w", name, i, err)
+				}
+			}
+		}
 	}
 	for name := range given {
 		return fmt.Errorf("unknown field %q", name)

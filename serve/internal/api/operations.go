@@ -7,7 +7,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
-	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 )
 
 // operations returns what a program can ask. a may be nil for their description.
@@ -15,7 +15,6 @@ func (a *API) operations() []operation {
 	return []operation{
 		post("/v1/decide", "Decide whether a request may pass, and charge it", a.decide),
 		post("/v1/charges/settle", "Replace the estimate of a reservation by what was spent", a.settle),
-		post("/v1/charges/refund", "Refund everything that a decision charged", a.refund),
 		post("/v1/charges/renew", "Keep the places of a decision for another lease", a.renew),
 		post("/v1/charges/release", "Release the places of a decision", a.release),
 		post("/v1/challenges/issue", "Issue a one-time challenge", a.issue),
@@ -66,15 +65,6 @@ func (a *API) settle(ctx context.Context, r *settleRequest) (*settlement, error)
 		return nil, err
 	}
 	return &settlement{}, c.Settle(ctx, fcall.Micros(r.Actual), units(r.Units)...)
-}
-
-func (a *API) refund(ctx context.Context, r *chargeRequest) (*refund, error) {
-	c, err := a.guard.Charge(r.Charge)
-	if err != nil {
-		return nil, err
-	}
-	refunded, err := c.Refund(ctx)
-	return &refund{refunded}, err
 }
 
 func (a *API) renew(ctx context.Context, r *chargeRequest) (*renewal, error) {

@@ -14,8 +14,8 @@ import (
 func (a *API) request(r *decideRequest) (guard.Request, error) {
 	p := a.guard.Policy()
 	q := guard.Request{
-		Endpoint: r.Endpoint, OtherEndpoints: r.OtherEndpoints, Receipt: r.Receipt,
-		Challenge: r.Challenge, Payload: r.Payload, Weight: r.Weight, Estimate: fcall.Micros(r.Estimate), Units: units(r.Units), Refundable: r.Refundable,
+		Endpoint: r.Endpoint, Receipt: r.Receipt,
+		Challenge: r.Challenge, Payload: r.Payload, Weight: r.Weight, Estimate: fcall.Micros(r.Estimate), Units: units(r.Units),
 	}
 	if r.Estimate < 0 {
 		return q, argumentError("estimate", "not be negative", r.Estimate.String())
@@ -24,36 +24,27 @@ func (a *API) request(r *decideRequest) (guard.Request, error) {
 	if q.Subjects, err = subjects(p, "subjects", r.Subjects); err != nil {
 		return q, err
 	}
-	if q.Also, err = subjects(p, "also", r.Also); err != nil {
-		return q, err
-	}
 	for i, s := range q.Subjects {
 		if name := identityOf(s); slices.ContainsFunc(q.Subjects[:i], func(other string) bool { return identityOf(other) == name }) {
 			return q, argumentError("subjects", "have one value of "+name, quote(r.Subjects[i]))
 		}
 	}
-	var limits []policy.Limit
-	cost, challenge := false, false
-	for _, name := range append([]string{r.Endpoint}, r.OtherEndpoints...) {
-		e, ok := p.Endpoint(name)
-		if !ok {
-			return q, guard.ErrEndpoint
-		}
-		if r.Receipt != "" && (e.Idempotency == nil || len(r.OtherEndpoints) > 0) {
-			return q, argumentError("receipt", "be omitted: "+e.Name+" has no idempotency in the policy, or there are other_endpoints", quote(r.Receipt))
-		}
-		limits = append(append(limits, p.Limits...), e.Limits...)
-		cost, challenge = cost || e.Cost != nil, challenge || e.Challenge != nil
+	e, ok := p.Endpoint(r.Endpoint)
+	if !ok {
+		return q, guard.ErrEndpoint
 	}
+	limits := slices.Concat(p.Limits, e.Limits)
 	// A field without effect would have the program believe that something is counted or checked.
 	switch {
+	case r.Receipt != "" && e.Idempotency == nil:
+		return q, argumentError("receipt", "be omitted: "+e.Name+" has no idempotency in the policy", quote(r.Receipt))
 	case r.Weight > 1 && !slices.ContainsFunc(limits, func(l policy.Limit) bool { return l.Kind != policy.SlidingLog }):
 		return q, argumentError("weight", "be omitted: each limit of "+r.Endpoint+" is a sliding_log, which counts each request once", strconv.FormatInt(r.Weight, 10))
-	case r.Estimate > 0 && !cost:
+	case r.Estimate > 0 && e.Cost == nil:
 		return q, argumentError("estimate", "be omitted: "+r.Endpoint+" has no cost in the policy", r.Estimate.String())
-	case len(r.Units) > 0 && !cost:
+	case len(r.Units) > 0 && e.Cost == nil:
 		return q, argumentError("units", "be omitted: "+r.Endpoint+" has no cost in the policy", quote(r.Units[0].Unit))
-	case r.Challenge != "" && !challenge:
+	case r.Challenge != "" && e.Challenge == nil:
 		return q, argumentError("challenge", "be omitted: "+r.Endpoint+" has no challenge in the policy", quote(r.Challenge))
 	case r.Payload != "" && r.Challenge == "":
 		return q, argumentError("payload", "be omitted without a challenge", quote(r.Payload))

@@ -2,7 +2,7 @@ package api
 
 import (
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/internal/inspect"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 )
 
 // Durations are decimal seconds and money is decimal text, as in rlfunc inspect --json.
@@ -12,17 +12,14 @@ type (
 )
 
 type decideRequest struct {
-	Endpoint       string   `json:"endpoint" doc:"Name of the endpoint in the policy."`
-	OtherEndpoints []string `json:"other_endpoints,omitempty" doc:"Endpoints whose limits apply as well."`
-	Subjects       []string `json:"subjects,omitempty" doc:"Identities of the client, IDENTITY=VALUE: one for each identity that a limit counts and the client has. The program vouches for them. An address counts by its prefix; a value with + or % has %2B or %25."`
-	Also           []string `json:"also,omitempty" doc:"Subjects that the client claims without proof. Only a deny applies to them."`
-	Receipt        string   `json:"receipt,omitempty" doc:"Idempotency key, for an endpoint with idempotency in the policy: as many repeats as that allows, 1 by default, are not charged."`
-	Challenge      string   `json:"challenge,omitempty" doc:"One-time token of the client, for an endpoint with a challenge in the policy."`
-	Payload        string   `json:"payload,omitempty" doc:"Text that the challenge was issued for; only with a challenge."`
-	Weight         int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once: an error if all are. 0 is 1."`
-	Estimate       money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets of an endpoint with a cost in the policy; the policy's estimate if omitted."`
-	Units          []amount `json:"units,omitempty" doc:"Expected costs in the other units of its budgets, such as tokens; the policy's estimates if omitted."`
-	Refundable     bool     `json:"refundable,omitempty" doc:"Whether the charge can be refunded by /v1/charges/refund."`
+	Endpoint  string   `json:"endpoint" doc:"Name of the endpoint in the policy."`
+	Subjects  []string `json:"subjects,omitempty" doc:"Identities of the client, IDENTITY=VALUE: one for each identity that a limit counts and the client has. The program vouches for them. An address counts by its prefix; a value with + or % has %2B or %25."`
+	Receipt   string   `json:"receipt,omitempty" doc:"Idempotency key, for an endpoint with idempotency in the policy: as many repeats as that allows, 1 by default, are not charged."`
+	Challenge string   `json:"challenge,omitempty" doc:"One-time token of the client, for an endpoint with a challenge in the policy."`
+	Payload   string   `json:"payload,omitempty" doc:"Text that the challenge was issued for; only with a challenge."`
+	Weight    int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once: an error if all are. 0 is 1."`
+	Estimate  money    `json:"estimate,omitempty" doc:"Expected cost, reserved in the budgets of an endpoint with a cost in the policy; the policy's estimate if omitted."`
+	Units     []amount `json:"units,omitempty" doc:"Expected costs in the other units of its budgets, such as tokens; the policy's estimates if omitted."`
 }
 
 type amount struct {
@@ -47,7 +44,7 @@ type decision struct {
 	Duplicate    bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
 	Challenge    string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
 	Fallback     string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
-	Charge       string   `json:"charge,omitempty" doc:"What the request holds until it ends, for /v1/charges: a reservation in budgets, places of limits of kind concurrency, and with refundable all that it was charged. Omitted if it holds nothing."`
+	Charge       string   `json:"charge,omitempty" doc:"What the request holds until it ends, for /v1/charges: a reservation in budgets, and places of limits of kind concurrency. Omitted if it holds nothing."`
 	Reserved     money    `json:"reserved,omitempty" doc:"What the request reserved of its budgets, for /v1/charges/settle."`
 	Units        []amount `json:"reserved_units,omitempty" doc:"The same in other units than money."`
 	ExpiresAfter seconds  `json:"expires_after,omitempty" doc:"How long the places are kept without /v1/charges/renew."`
@@ -95,11 +92,7 @@ type settleRequest struct {
 type settlement struct{}
 
 type chargeRequest struct {
-	Charge string `json:"charge" doc:"The charge of a decision. To refund it, it is at most an hour old."`
-}
-
-type refund struct {
-	Refunded bool `json:"refunded" doc:"False if it was refunded before."`
+	Charge string `json:"charge" doc:"The charge of a decision."`
 }
 
 type renewal struct {

@@ -26,8 +26,9 @@ type Conn struct {
 	embedded *embedded.Server // nil for a real one
 }
 
-// Open opens the servers of a URL. It sends nothing yet. The caller closes the connection.
-func Open(url string) (*Conn, error) {
+// Open opens the servers of a URL, for a process that CLIENT LIST shows under a name if it has one, with the libraries that it calls. It sends
+// nothing yet. The caller closes the connection.
+func Open(url, name string, calls ...*fcall.Library) (*Conn, error) {
 	if url == Embedded {
 		server := embedded.New(embedded.Options{})
 		return &Conn{Client: server.Client(), embedded: server, Name: Embedded}, nil
@@ -36,6 +37,7 @@ func Open(url string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	address.Identify(name, calls...)
 	return &Conn{Client: address.NewClient(), address: address, Name: address.String()}, nil
 }
 
@@ -79,6 +81,14 @@ func (c *Conn) Ready(ctx context.Context) error {
 	return fmt.Errorf("nothing ran: %w", err)
 }
 
+// Nameless explains what go-redis returns if it cannot tell which node of a cluster has a key, of a command that never returns it otherwise.
+func Nameless(err error) error {
+	if errors.Is(err, redis.Nil) {
+		return errors.New("the nodes of the cluster give no address to clients; set cluster-preferred-endpoint-type ip or hostname on each")
+	}
+	return err
+}
+
 // Ensure loads a library into the embedded server, which starts empty. It never changes a real server.
 func (c *Conn) Ensure(ctx context.Context, lib *fcall.Library) error {
 	if c.embedded == nil {
@@ -90,42 +100,16 @@ func (c *Conn) Ensure(ctx context.Context, lib *fcall.Library) error {
 	return nil
 }
 
-// EachPrimary calls do for every primary.
-func (c *Conn) EachPrimary(ctx context.Context, do func(context.Context, *redis.Client) error) error {
-	switch client := c.Client.(type) {
-	case *redis.ClusterClient:
-		return client.ForEachMaster(ctx, do)
-	case *redis.Client:
-		return do(ctx, client)
-	}
-	return nil
-}
-
 // A Target is a set of nodes to deploy to.
 type Target struct {
 	*loader.Target
 	Name string // for messages, without a password
-
-	conn *Conn // to the embedded server, otherwise nil
 }
 
-// OpenTarget opens the servers of a URL as a target. It sends nothing yet. The caller closes the target.
-func OpenTarget(url string) (*Target, error) {
-	if url == Embedded {
-		conn, err := Open(url)
-		return &Target{loader.NewTarget(conn.Client), conn.Name, conn}, err
+// Target returns the nodes of the connection. The caller closes it.
+func (c *Conn) Target() *Target {
+	if c.embedded != nil {
+		return &Target{loader.NewTarget(c.Client), c.Name}
 	}
-	address, err := loader.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
-	return &Target{Target: address.Open(), Name: address.String()}, nil
-}
-
-// Close closes the target.
-func (t *Target) Close() {
-	t.Target.Close()
-	if t.conn != nil {
-		t.conn.Close()
-	}
+	return &Target{c.address.Open(), c.Name}
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,31 +29,21 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 		{
 			name: "retry_after a microsecond late",
 			wrong: tamper{function: slidingLog, reply: func(r []any) {
-				if len(r) == 4 { // only a refusal sends retry_after, its last result
-					r[3] = plus(r[3], 1)
+				if r[0] == int64(0) { // refused: retry_after is the last result
+					r[5] = plus(r[5], 1)
 				}
 			}},
 			want: []string{"retry_after"},
 		},
 		{
-			name: "receipts forgotten",
-			wrong: tamper{function: slidingLog, args: func(a []any) {
-				if len(a) > 2 {
-					a[2] = ""
-				}
-			}},
-			want: []string{"double_click"},
+			name:  "receipts forgotten",
+			wrong: tamper{function: slidingLog, keys: func(k []any) { k[len(k)-1] = fmt.Sprint(k[len(k)-1], rand.Int()) }},
+			want:  []string{"double_click"},
 		},
 		{
-			name: "receipts cut short",
-			wrong: tamper{function: slidingLog, args: func(a []any) {
-				if len(a) < 3 {
-					return
-				}
-				receipt := fmt.Sprint(a[2])
-				a[2] = receipt[:min(len(receipt), len("order-"))]
-			}},
-			want: []string{"double_click"},
+			name:  "receipts cut short",
+			wrong: tamper{function: slidingLog, keys: func(k []any) { k[len(k)-1] = strings.TrimRight(fmt.Sprint(k[len(k)-1]), "12") }},
+			want:  []string{"double_click"},
 		},
 		{
 			name:  "interval rounded up",
@@ -63,9 +53,8 @@ func TestRun_brokenLimiterFails(t *testing.T) {
 		{name: "nothing", want: nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e, _ := virtual(t, test.wrong)
 			var out bytes.Buffer
-			v, err := show(t.Context(), Options{Out: &out}, e)
+			v, err := virtual(&out, test.wrong).play(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,9 +86,10 @@ func plus(number any, n int64) int64 {
 	return v + n
 }
 
-// A tamper simulates a defective limiter: it changes a function's arguments and reply.
+// A tamper simulates a defective limiter: it changes a function's keys, of which a receipt's is the last, its arguments and its reply.
 type tamper struct {
 	function string
+	keys     func([]any)
 	args     func([]any)
 	reply    func([]any)
 }
@@ -109,8 +99,12 @@ func (h tamper) before(cmd redis.Cmder) bool {
 	if h.function == "" || cmd.Name() != "fcall" || call[1] != "ratelimit_v1_"+h.function {
 		return false
 	}
+	last := 3 + int(plus(call[2], 0))
+	if h.keys != nil && last > 4 {
+		h.keys(call[3:last])
+	}
 	if h.args != nil {
-		h.args(call[3+int(plus(call[2], 0)):])
+		h.args(call[last:])
 	}
 	return true
 }
@@ -138,27 +132,4 @@ func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (tamper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
-}
-
-// An interrupt cancels a context after a number of commands.
-type interrupt struct {
-	cancel context.CancelFunc
-	after  int64
-	seen   atomic.Int64
-}
-
-func (*interrupt) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*interrupt) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (h *interrupt) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if h.seen.Add(1) == h.after {
-			h.cancel()
-		}
-		return err
-	}
 }

@@ -8,56 +8,28 @@ import (
 	"github.com/rlfunc/rlfunc/internal/terminal"
 )
 
+const server = "embedded (Redis Functions in-process)"
+
 // A page prints the demo as text.
 type page struct {
 	out   io.Writer
 	style terminal.Style
-	mute  bool
 }
 
-func (p *page) line(format string, args ...any) {
-	if !p.mute {
-		fmt.Fprintf(p.out, format+"\n", args...)
-	}
-}
-
-func (p *page) heading(server string, virtual bool) {
-	p.line("%s", p.style.Bold("rlfunc demo on "+server))
-	if virtual {
-		p.line("Time is virtual here: the demo moves the server's clock instead of waiting.")
-	} else {
-		p.line("Time is real here: the demo waits a few seconds where it must.")
-	}
-	p.line("")
-}
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
 func (p *page) title(number int, title, why string) {
 	p.line("\n%s\n   %s", p.style.Bold(fmt.Sprintf("%d. %s", number, title)), p.style.Dim(why))
 }
 
-// row draws a dot per request, in the order of the answers. The note is below where 80 columns have no room beside the dots.
-func (p *page) row(r Row, outcomes []bool) {
-	head := fmt.Sprintf("%-14s %3d of %-3d", r.Label, r.Passed, len(outcomes))
-	note := "  " + r.Note
-	if len(outcomes) > 20 && r.Note != "" {
-		note = "\n   " + strings.Repeat(" ", len(head)+1) + p.style.Dim(r.Note)
-	}
-	p.line("   %s %s%s", head, p.dots(outcomes), strings.TrimRight(note, " "))
-}
-
 func (p *page) dots(outcomes []bool) string {
 	var b strings.Builder
-	for i := 0; i < len(outcomes); {
-		n := i
-		for n < len(outcomes) && outcomes[n] == outcomes[i] {
-			n++
-		}
-		if outcomes[i] {
-			b.WriteString(p.style.Green(strings.Repeat("●", n-i)))
+	for _, passed := range outcomes {
+		if passed {
+			b.WriteString(p.style.Green("●"))
 		} else {
-			b.WriteString(p.style.Dim(strings.Repeat("○", n-i)))
+			b.WriteString(p.style.Dim("○"))
 		}
-		i = n
 	}
 	return b.String()
 }
@@ -78,58 +50,33 @@ func (p *page) verdict(v *Verdict) {
 	p.line("\n%s", p.style.Bold(paint(v.Summary)))
 }
 
-// VerdictFormat is the version of a Verdict's JSON.
-const VerdictFormat = 1
-
 // A Verdict is the result of a demo.
 type Verdict struct {
-	Format      int        `json:"format"`
-	Server      string     `json:"server"`
-	VirtualTime bool       `json:"virtual_time"` // whether the demo moved the server's clock instead of waiting
-	Steps       []Step     `json:"steps"`        // generate, plan, deploy, verify
-	Scenarios   []Scenario `json:"scenarios"`
-	KeysDeleted int64      `json:"keys_deleted"`
-	Held        int        `json:"held"` // number of scenarios that hold
-	OK          bool       `json:"ok"`   // whether all hold
-	Summary     string     `json:"summary"`
-}
-
-// A Step is one step from the source to the server.
-type Step struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
+	Scenarios []Scenario `json:"scenarios"`
+	OK        bool       `json:"ok"` // whether all hold
+	Summary   string     `json:"summary"`
 }
 
 // A Scenario is one situation and its result.
 type Scenario struct {
 	Name  string `json:"name"` // "fifty_at_once"
-	Title string `json:"title"`
-	Why   string `json:"why"`
-	Rows  []Row  `json:"rows"`
 	OK    bool   `json:"ok"`
 	Found string `json:"found"` // what holds, or the first failure
 }
 
-// A Row counts the requests of one part of a scenario.
-type Row struct {
-	Label   string `json:"label"`
-	Passed  int    `json:"passed"`
-	Refused int    `json:"refused"`
-	Note    string `json:"note,omitempty"`
-}
-
 func (v *Verdict) sum() {
+	held := 0
 	for _, s := range v.Scenarios {
 		if s.OK {
-			v.Held++
+			held++
 		}
 	}
-	v.OK = len(v.Scenarios) > 0 && v.Held == len(v.Scenarios)
+	v.OK = held == len(v.Scenarios)
 	word := "FAIL"
 	if v.OK {
 		word = "PASS"
 	}
-	v.Summary = fmt.Sprintf("%s: %d of %d scenarios hold on %s", word, v.Held, len(v.Scenarios), v.Server)
+	v.Summary = fmt.Sprintf("%s: %d of %d scenarios hold on %s", word, held, len(v.Scenarios), server)
 }
 
 // A scene is a scenario while it runs.
@@ -139,19 +86,24 @@ type scene struct {
 	failed bool
 }
 
-// row prints the outcomes of requests in the order of their answers. True means passed.
-func (s *scene) row(label string, outcomes []bool, note string) Row {
-	r := Row{Label: label, Note: note}
-	for _, passed := range outcomes {
-		if passed {
-			r.Passed++
-		} else {
-			r.Refused++
+// row draws a dot per request, in the order of the answers, and returns how many passed. The note is below where 80 columns have no room beside
+// the dots.
+func (s *scene) row(label string, outcomes []bool, note string) (passed int) {
+	for _, ok := range outcomes {
+		if ok {
+			passed++
 		}
 	}
-	s.Rows = append(s.Rows, r)
-	s.page.row(r, outcomes)
-	return r
+	head := fmt.Sprintf("%-14s %3d of %-3d", label, passed, len(outcomes))
+	switch {
+	case note == "":
+	case len(outcomes) > 20:
+		note = "\n    " + strings.Repeat(" ", len(head)) + s.page.style.Dim(note)
+	default:
+		note = "  " + note
+	}
+	s.page.line("   %s %s%s", head, s.page.dots(outcomes), note)
+	return passed
 }
 
 // must records a failure unless ok. The first failure becomes the scenario's Found.

@@ -3,11 +3,8 @@ package dyncall
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A Call is a call of a function with checked arguments. It can be sent many times.
+// A Call is a call of a function. It can be sent many times.
 type Call struct {
 	client *fcall.Client
 	spec   *spec.Function
@@ -26,17 +23,14 @@ type Call struct {
 	rows   map[string]int
 }
 
-// New checks the words name=value against the contract. It returns all errors at once, as Problems, and sends nothing.
+// New reads the words name=value as the header says. It returns all errors at once, as Problems, and sends nothing. The server checks bounds.
 func New(client *fcall.Client, fn *spec.Function, words []string) (*Call, error) {
 	v, rows, bad := split(fn, words)
 	c := &Call{client: client, spec: fn, values: v, rows: rows, fn: runtime.Function(client.Library(), fn)}
 	bad = append(bad, c.missing()...)
-	a, unreadable, err := c.args()
+	_, unreadable := c.args()
 	if bad = append(bad, unreadable...); len(bad) > 0 {
 		return nil, bad
-	}
-	if err = errors.Join(err, a.Err()); err != nil {
-		return nil, err
 	}
 	return c, nil
 }
@@ -62,7 +56,7 @@ func (c *Call) missing() (out []string) {
 
 // Do sends the call once.
 func (c *Call) Do(ctx context.Context) (Result, error) {
-	a, _, _ := c.args()
+	a, _ := c.args()
 	reply, err := a.Call(ctx)
 	if err != nil {
 		return Result{}, err
@@ -70,127 +64,95 @@ func (c *Call) Do(ctx context.Context) (Result, error) {
 	return decode(reply, c.spec)
 }
 
-// args builds keys and arguments as a generated client does. It returns the words that it cannot read, and the errors in rows of packed
-// groups.
-func (c *Call) args() (*fcall.Args, Problems, error) {
+// args builds keys and arguments as a generated client does. It returns the words that it cannot read.
+func (c *Call) args() (*fcall.Args, Problems) {
 	a := c.client.Args(c.fn, 0, 0)
 	var bad Problems
-	var wrong []error
-	c.eachKey(a.Key, a.RowKey)
 	add := func(a *fcall.Args, name string, f spec.Field) {
 		if err := c.add(a, name, f); err != nil {
 			bad = append(bad, fmt.Sprintf("%s %v", name, err))
+		}
+	}
+	groups := map[string]fcall.Group{}
+	for _, g := range c.spec.Params {
+		if g.Kind == spec.KindGroup {
+			groups[g.Name] = c.group(g, add)
+		}
+	}
+	subject := fcall.Subject(c.values[spec.Subject])
+	for _, k := range c.spec.Keys() {
+		owner := cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), subject)
+		switch {
+		case k.Several || k.With != "" && c.values[k.With] == "" && c.rows[k.With] == 0:
+		case k.SuffixOf == "":
+			a.Key(owner, k.Suffix)
+		default:
+			a.KeyOf(owner, c.suffix(k, k.Suffix, c.spec.Params, ""), c.values[k.SuffixOf])
+		}
+	}
+	for _, g := range c.spec.Params {
+		a.GroupKeys(groups[g.Name], subject)
+	}
+	for _, k := range c.spec.Keys() {
+		for i := range c.rows[k.Name] {
+			a.Key(fcall.Subject(c.values[cellName(k, i, ownSubject)]), k.Suffix)
 		}
 	}
 	for _, p := range c.spec.Params {
 		switch p.Kind {
 		case spec.KindKey:
 		case spec.KindGroup:
-			a.Rows(p.Name, c.rows[p.Name], p.Min, p.Max)
-			for i := range c.rows[p.Name] {
-				a.Row(i)
-				for _, f := range p.Fields {
-					if f.Kind != spec.KindKey {
-						add(a, fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
-					}
-				}
-			}
-			a.EndRows()
-		case spec.KindList:
-			item := p.Fields[0]
-			item.Name = ""
-			a.Rows(p.Name, c.rows[p.Name], p.Min, p.Max)
-			for i := range c.rows[p.Name] {
-				a.Row(i)
-				add(a, fmt.Sprintf("%s.%d", p.Name, i), item)
-			}
-			a.EndRows()
-		case spec.KindPacked:
-			cells, least := p.Cells()
-			packer := fcall.NewPacker(c.fn.String(), p.Name, least)
-			for i := range c.rows[p.Name] {
-				row := packer.Row()
-				for _, f := range cells {
-					add(row, fmt.Sprintf("%s.%d.%s", p.Name, i, f.Name), f)
-				}
-			}
-			pack, err := packer.Pack()
-			if err != nil {
-				wrong = append(wrong, err)
-				continue
-			}
-			a.Pack(p.Name, pack, p.Min, p.Max)
+			a.Group(groups[p.Name])
 		default:
 			add(a, p.Name, p)
 		}
 	}
-	return a, bad, errors.Join(wrong...)
+	return a, bad
 }
 
-// eachKey calls own for each key that ends in a word, and of for each that ends in a value.
-func (c *Call) eachKey(own func(name string, subject fcall.Subject, suffix string), of func(name string, subject fcall.Subject, suffix, value string)) {
-	subject := fcall.Subject(c.values[spec.Subject])
-	for i, k := range c.spec.Keys() {
-		if k.Several {
+// suffix returns a key's suffix but its last part. The names of its parts begin with a prefix. One that cannot be read is found as an argument.
+func (c *Call) suffix(k spec.Field, suffix string, fields []spec.Field, prefix string) string {
+	for _, part := range k.SuffixBy {
+		text := c.values[prefix+part]
+		i := slices.IndexFunc(fields, func(f spec.Field) bool { return f.Name == part && f.Kind == spec.KindDuration })
+		if i < 0 {
+			suffix = fcall.Suffix(suffix, text)
 			continue
 		}
-		if i == 0 {
-			k.Name = spec.Subject
-		}
-		if k.With == "" || c.values[k.With] != "" || c.rows[k.With] > 0 {
-			if owner := cmp.Or(fcall.Subject(c.values[k.With+"."+ownSubject]), subject); k.SuffixOf == "" {
-				own(k.Name, owner, k.Suffix)
-			} else {
-				of(k.Name, owner, k.Suffix, c.values[k.SuffixOf])
-			}
-		}
+		us, _ := number(fields[i], text)
+		suffix = fcall.Suffix(suffix, time.Duration(us)*time.Microsecond)
 	}
-	for _, g := range c.spec.Params {
-		for i := range c.rows[g.Name] {
-			owner := subject
-			if own, given := c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, ownSubject)]; given && ownSubjects(g) {
-				owner = fcall.Subject(own)
-			}
-			for _, k := range g.Keys() {
-				suffix := k.Suffix
-				if k.SuffixKind != "" {
-					suffix = c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixKind)]
-				}
-				of(k.Name, owner, suffix, c.values[fmt.Sprintf("%s.%d.%s", g.Name, i, k.SuffixOf)])
-			}
-		}
-	}
-	for _, k := range c.spec.Keys() {
-		if k.Several {
-			for i := range c.rows[k.Name] {
-				own(k.Name, fcall.Subject(c.values[fmt.Sprintf("%s.%d.%s", k.Name, i, ownSubject)]), k.Suffix)
-			}
-		}
-	}
+	return suffix
 }
 
-// Keys returns the keys of the call in a namespace.
-func (c *Call) Keys(namespace string) (keys []string) {
-	c.eachKey(func(_ string, subject fcall.Subject, suffix string) {
-		keys = append(keys, fcall.Key(namespace, subject, suffix))
-	}, func(_ string, subject fcall.Subject, suffix, value string) {
-		keys = append(keys, fcall.KeyOf(namespace, fcall.Tag(subject), suffix, value))
-	})
-	return keys
+func cellName(g spec.Field, row int, field string) string {
+	return fmt.Sprintf("%s.%d.%s", g.Name, row, field)
 }
 
-// Of returns the same call for another subject: the given one with a number appended.
-func (c *Call) Of(number int) *Call {
-	other := *c
-	other.values = maps.Clone(c.values)
-	other.values[spec.Subject] = fmt.Sprintf("%s-%d", c.values[spec.Subject], number)
-	return &other
+// group encodes the rows of a group.
+func (c *Call) group(g spec.Field, add func(a *fcall.Args, name string, f spec.Field)) fcall.Group {
+	cells, least := g.Cells()
+	p := fcall.NewPacker(least)
+	for i := range c.rows[g.Name] {
+		p.Row(fcall.Subject(c.values[cellName(g, i, ownSubject)]))
+		for _, f := range cells {
+			add(&p.Args, cellName(g, i, f.Name), f)
+		}
+		for _, k := range g.Keys() {
+			suffix := k.Suffix
+			if k.SuffixKind != "" {
+				suffix = c.values[cellName(g, i, k.SuffixKind)]
+			}
+			p.RowKey(c.suffix(k, suffix, g.Fields, cellName(g, i, "")), c.values[cellName(g, i, k.SuffixOf)])
+		}
+	}
+	return p.Pack()
 }
 
 func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 	text, given := c.values[name]
 	if !given && (f.Optional || f.Kind != spec.KindBool) {
-		a.OptText(f.Name, "", 0, 0) // which omits it, whatever its kind
+		a.OptText("") // which omits it, whatever its kind
 		return nil
 	}
 	switch f.Kind {
@@ -200,42 +162,25 @@ func (c *Call) add(a *fcall.Args, name string, f spec.Field) error {
 			b, err = boolean(text)
 		}
 		if f.Optional && !f.TrueByDefault() {
-			a.OptBool(f.Name, b)
+			a.OptBool(b)
 		} else {
-			a.Bool(f.Name, b)
+			a.Bool(b)
 		}
 		return err
-	case spec.KindBytes:
-		raw, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return fmt.Errorf("must be bytes in base64, such as YWJj, got %q", text)
-		}
-		a.Text(f.Name, string(raw), f.Min, f.Max)
-	case spec.KindJSON:
-		a.JSON(f.Name, json.RawMessage(text), f.Min, f.Max)
-	case spec.KindText:
-		a.Text(f.Name, text, f.Min, f.Max)
-	case spec.KindEnum:
-		a.Enum(f.Name, text, f.Values...)
+	case spec.KindText, spec.KindEnum:
+		a.Text(text)
 	case spec.KindFloat:
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return fmt.Errorf("must be a decimal number such as 0.5, got %q", text)
 		}
-		a.Float(f.Name, n, f.Min, f.Max)
+		a.Float(n)
 	default:
 		n, err := number(f, text)
 		if err != nil {
 			return err
 		}
-		switch f.Kind {
-		case spec.KindDuration:
-			a.Duration(f.Name, time.Duration(n)*time.Microsecond, f.Min, f.Max)
-		case spec.KindTime:
-			a.Time(f.Name, time.UnixMicro(n), f.Min, f.Max)
-		default:
-			a.Int(f.Name, n, f.Min, f.Max)
-		}
+		a.Int(n)
 	}
 	return nil
 }

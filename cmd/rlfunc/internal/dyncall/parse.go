@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/duration"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// values are a call's arguments by name: "limit", "limits.0.limit" in a group, or "names.0" in a list.
+// values are a call's arguments by name: "limit", or "limits.0.limit" in a group.
 type values map[string]string
 
 // Problems are all errors in a command line's arguments, one line each.
@@ -52,7 +52,7 @@ func split(fn *spec.Function, words []string) (values, map[string]int, Problems)
 	return out, rows, bad
 }
 
-// didYouMean ends a message about an unknown argument. A name alone is near the rows and items of a like name.
+// didYouMean ends a message about an unknown argument. A name alone is near the rows of a like name.
 func didYouMean(shape string, known []string) string {
 	if suggestion := spelling.DidYouMean(shape, known); suggestion != "" {
 		return suggestion
@@ -65,10 +65,10 @@ func didYouMean(shape string, known []string) string {
 	return ""
 }
 
-// groupName splits limits.0.limit into its parts and its shape in the header, limits.N.limit. The item names.0 of a list is names.N.
+// groupName splits limits.0.limit into its parts and its shape in the header, limits.N.limit.
 func groupName(name string) (group string, index int, shape string) {
 	parts := strings.Split(name, ".")
-	if len(parts) != 2 && len(parts) != 3 {
+	if len(parts) != 3 {
 		return "", 0, name
 	}
 	n, err := strconv.Atoi(parts[1])
@@ -80,7 +80,7 @@ func groupName(name string) (group string, index int, shape string) {
 	return group, n, strings.Join(parts, ".")
 }
 
-// An argument is what a word gives. In its shape, N stands for a group's row or a list's item.
+// An argument is what a word gives. In its shape, N stands for a group's row.
 type argument struct {
 	shape, doc string
 	needed     bool
@@ -112,15 +112,13 @@ func arguments(fn *spec.Function) []parameter {
 				add(own, p.Doc, false)
 			}
 			subject = true
-		case spec.KindList:
-			add(p.Name+".N", p.Doc, required(p.Fields[0]))
-		case spec.KindGroup, spec.KindPacked:
+		case spec.KindGroup:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {
 					add(p.Name+".N."+f.Name, f.Doc, required(f))
 				}
 			}
-			if ownSubjects(p) {
+			if len(p.Keys()) > 0 {
 				add(p.Name+".N."+ownSubject, p.Doc, false)
 			}
 		default:
@@ -133,7 +131,7 @@ func arguments(fn *spec.Function) []parameter {
 
 func required(f spec.Field) bool { return !f.Optional && f.Kind != spec.KindBool }
 
-// ArgumentNames lists the names of a call's arguments; N stands for a group's row or a list's item.
+// ArgumentNames lists the names of a call's arguments; N stands for a group's row.
 func ArgumentNames(fn *spec.Function) (names []string) {
 	for _, p := range arguments(fn) {
 		for _, arg := range p.names {
@@ -143,18 +141,19 @@ func ArgumentNames(fn *spec.Function) (names []string) {
 	return names
 }
 
-// ownSubject names a subject other than the call's: limits.1.of for a packed group's row, budgets.of for an argument's keys, blocks.0.of
+// ownSubject names a subject other than the call's: limits.1.of for a group's row, budgets.of for an argument's keys, blocks.0.of
 // for one of several keys.
 const ownSubject = "of"
-
-func ownSubjects(g spec.Field) bool { return g.Kind == spec.KindPacked && len(g.Keys()) > 0 }
 
 // number reads an integer argument in its unit.
 func number(f spec.Field, text string) (int64, error) {
 	switch f.Kind {
 	case spec.KindDuration:
-		d, err := duration.Parse(text)
-		return fcall.ArgDuration(d), err
+		d, err := policy.ParseDuration(text)
+		if err != nil {
+			return 0, fmt.Errorf("%w, got %q", err, text)
+		}
+		return fcall.ArgDuration(d), nil
 	case spec.KindTime:
 		t, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {

@@ -2,7 +2,6 @@ package dyncall
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,25 +19,19 @@ type Result struct {
 	refused *spec.Refused
 }
 
-// A Value is one field of a result. A group has Rows, and a list has Items.
+// A Value is one field of a result. A group has Rows.
 type Value struct {
 	Field spec.Field
-	None  bool // an optional result is not there
 	Bool  bool
 	Int   int64
 	Text  string
 	Float float64
 	Rows  []Result
-	Items []Value
 }
 
 func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 	r := Result{Fields: make([]Value, len(fn.Results)), refused: fn.Refused}
 	for i, f := range fn.Results {
-		if f.Kind == spec.KindList {
-			r.Fields[i] = items(reply, f)
-			continue
-		}
 		if f.Kind != spec.KindGroup {
 			r.Fields[i] = read(reply, f)
 			continue
@@ -53,48 +46,20 @@ func decode(reply *fcall.Reply, fn *spec.Function) (Result, error) {
 		reply.EndRows()
 		r.Fields[i] = group
 	}
-	return r, reply.Close()
-}
-
-func items(reply *fcall.Reply, f spec.Field) Value {
-	item := f.Fields[0]
-	item.Name = ""
-	list := Value{Field: f, Items: make([]Value, reply.Rows(f.Name))}
-	for n := range list.Items {
-		reply.Row(n)
-		list.Items[n] = read(reply, item)
-	}
-	reply.EndRows()
-	return list
+	return r, reply.Err()
 }
 
 func read(reply *fcall.Reply, f spec.Field) Value {
 	v := Value{Field: f}
-	if f.Optional && !reply.Bool(f.Name) {
-		if v.None = true; f.Kind.Text() {
-			reply.Text(f.Name)
-		} else {
-			reply.Count(f.Name)
-		}
-		return v
-	}
 	switch f.Kind {
 	case spec.KindBool:
 		v.Bool = reply.Bool(f.Name)
-	case spec.KindText, spec.KindBytes:
+	case spec.KindText, spec.KindEnum:
 		v.Text = reply.Text(f.Name)
-	case spec.KindJSON:
-		var raw json.RawMessage
-		reply.JSON(f.Name, &raw)
-		v.Text = string(raw)
-	case spec.KindEnum:
-		v.Text = reply.Enum(f.Name, f.Values...)
-	case spec.KindInt:
-		v.Int = reply.Signed(f.Name)
 	case spec.KindFloat:
 		v.Float = reply.Float(f.Name)
 	default:
-		v.Int = reply.Count(f.Name)
+		v.Int = reply.Int(f.Name)
 	}
 	return v
 }
@@ -135,8 +100,7 @@ func (r Result) deciding() Value {
 	return r.Fields[0]
 }
 
-// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339 and null for 0, enums by name,
-// bytes in base64.
+// MarshalJSON writes one object in header order: durations as decimal seconds, times as RFC 3339 and null for 0, enums by name.
 func (r Result) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -155,22 +119,12 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// MarshalJSON writes an item of a list.
-func (v Value) MarshalJSON() ([]byte, error) { return v.json() }
-
 func (v Value) json() ([]byte, error) {
-	if v.None {
-		return []byte("null"), nil
-	}
 	switch v.Field.Kind {
 	case spec.KindBool:
 		return json.Marshal(v.Bool)
 	case spec.KindText, spec.KindEnum:
 		return json.Marshal(v.Text)
-	case spec.KindBytes:
-		return json.Marshal([]byte(v.Text))
-	case spec.KindJSON:
-		return []byte(v.Text), nil
 	case spec.KindFloat:
 		return json.Marshal(v.Float)
 	case spec.KindDuration:
@@ -180,8 +134,6 @@ func (v Value) json() ([]byte, error) {
 			return []byte("null"), nil
 		}
 		return json.Marshal(v.time())
-	case spec.KindList:
-		return json.Marshal(v.Items)
 	case spec.KindGroup:
 		if len(v.Rows) == 0 {
 			return []byte("[]"), nil
@@ -217,12 +169,6 @@ func (r Result) lines(prefix string) []string {
 	}
 	var out []string
 	for _, v := range r.Fields {
-		for i, item := range v.Items {
-			out = append(out, fmt.Sprintf("%s%s.%d  %s", prefix, v.Field.Name, i, item.String()))
-		}
-		if v.Field.Kind == spec.KindList {
-			continue
-		}
 		if v.Field.Kind == spec.KindGroup {
 			for i, row := range v.Rows {
 				out = append(out, row.lines(fmt.Sprintf("%s%s.%d.", prefix, v.Field.Name, i))...)
@@ -236,18 +182,13 @@ func (r Result) lines(prefix string) []string {
 
 // String returns the value with its unit.
 func (v Value) String() string {
-	if v.None {
-		return "none"
-	}
 	switch v.Field.Kind {
 	case spec.KindBool:
 		return strconv.FormatBool(v.Bool)
 	case spec.KindText:
 		return printable(v.Text)
-	case spec.KindEnum, spec.KindJSON:
+	case spec.KindEnum:
 		return v.Text
-	case spec.KindBytes:
-		return base64.StdEncoding.EncodeToString([]byte(v.Text))
 	case spec.KindFloat:
 		return strconv.FormatFloat(v.Float, 'g', -1, 64)
 	case spec.KindDuration:

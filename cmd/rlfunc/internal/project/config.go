@@ -1,7 +1,7 @@
 package project
 
 import (
-	_ "embed"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,11 +18,6 @@ import (
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
-// Schema is the JSON Schema of rlfunc.yaml, for editors. A test compares it with the parser.
-//
-//go:embed rlfunc.schema.json
-var Schema []byte
-
 // A Config is rlfunc.yaml.
 type Config struct {
 	Functions  string            `yaml:"functions"`  // folder of the annotated Lua. Defaults to functions.
@@ -30,7 +25,6 @@ type Config struct {
 	Python     string            `yaml:"python"`     // folder of the generated Python clients. Defaults to none.
 	TypeScript string            `yaml:"typescript"` // folder of the generated TypeScript clients. Defaults to none.
 	Bundles    Bundles           `yaml:"bundles"`    // which folders get the code that servers load. Defaults to everywhere.
-	Plugins    []Plugin          `yaml:"plugins"`    // programs that generate further files. Defaults to none.
 	Targets    map[string]Target `yaml:"targets"`    // servers by name, for --target. Defaults to none.
 }
 
@@ -44,19 +38,11 @@ const (
 	InGen Bundles = "gen"
 )
 
-// A Plugin is a program that generates files from the contracts.
-type Plugin struct {
-	Command []string          `yaml:"command"` // program and arguments; a program with a slash is relative to rlfunc.yaml
-	Out     string            `yaml:"out"`     // folder of its files
-	Options map[string]string `yaml:"options"` // passed on to it. Defaults to none.
-}
-
 // A Target is where commands with --target work. Its keys have the names and the meanings of flags.
 type Target struct {
 	Redis      string `yaml:"redis"`       // URL; ${NAME} stands for an environment variable
 	Namespace  string `yaml:"namespace"`   // Defaults to the command's.
 	Policy     string `yaml:"policy"`      // file, relative to rlfunc.yaml. Defaults to the command's.
-	Channel    string `yaml:"channel"`     // Defaults to none.
 	NoReplicas bool   `yaml:"no-replicas"` // Defaults to false.
 }
 
@@ -73,7 +59,7 @@ func ParseConfig(file string, text []byte) (Config, error) {
 			return config, parseError(file, err)
 		}
 	}
-	if err := config.check(false, len(config.Plugins)); err != nil {
+	if err := config.check(false); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
 	return config, nil
@@ -90,20 +76,22 @@ func parseError(file string, err error) error {
 		return fmt.Errorf("%s: %s", file, message)
 	}
 	if unknown := (*yaml.UnknownFieldError)(nil); errors.As(err, &unknown) {
+		if instead := gone[token.Value]; instead != "" {
+			return fmt.Errorf("%s:%d:%d: the key %s went: %s", file, token.Position.Line, token.Position.Column, token.Value, instead)
+		}
 		keys := keysOf(reflect.TypeFor[Config]())
 		if token.Position.Column > 1 {
 			keys = keysOf(reflect.TypeFor[Target]())
-			section := token
-			for section.Position.Column > 1 && section.Prev != nil {
-				section = section.Prev
-			}
-			if section.Value == "plugins" || section.Value == "-" {
-				keys = keysOf(reflect.TypeFor[Plugin]())
-			}
 		}
 		message = fmt.Sprintf("unknown key %q%s (keys: %s)", token.Value, spelling.DidYouMean(token.Value, keys), strings.Join(keys, ", "))
 	}
 	return fmt.Errorf("%s:%d:%d: %s", file, token.Position.Line, token.Position.Column, message)
+}
+
+// gone are keys of earlier versions, with what to do instead.
+var gone = map[string]string{
+	"plugins": "remove it; a client in another language sends FCALL itself",
+	"channel": "remove it; to try a version beside the current one, raise the library's major version",
 }
 
 func keysOf(t reflect.Type) []string {
@@ -114,26 +102,9 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// check returns the first error. Plugins from number fromFlags on are those of --plugin.
-func (c *Config) check(builtIn bool, fromFlags int) error {
-	type folder struct{ key, value string }
-	folders := []folder{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
-	for i, plugin := range c.Plugins {
-		key := fmt.Sprintf("plugins[%d].out", i)
-		if i >= fromFlags {
-			key = "the folder of --plugin " + plugin.Command[0]
-			if plugin.Command[0] == "" || plugin.Out == "" {
-				return errors.New("--plugin must be PROGRAM or PROGRAM=FOLDER, such as rlfunc-gen-keys=gen/keys")
-			}
-		}
-		if len(plugin.Command) == 0 || plugin.Command[0] == "" {
-			return fmt.Errorf("plugins[%d].command must be a program and its arguments, such as [python3, tools/keys.py]", i)
-		}
-		if plugin.Out == "" {
-			return fmt.Errorf("plugins[%d].out must be the folder of its files, such as gen/keys", i)
-		}
-		folders = append(folders, folder{key, plugin.Out})
-	}
+// check returns the first error.
+func (c *Config) check(builtIn bool) error {
+	folders := []struct{ key, value string }{{"functions", c.Functions}, {"gen", c.Gen}, {"python", c.Python}, {"typescript", c.TypeScript}}
 	within := "the project"
 	if builtIn {
 		folders, within = folders[2:], "this one"
@@ -195,11 +166,7 @@ func (p *Project) Target(name string) (Target, error) {
 	t, ok := p.Config.Targets[name]
 	if !ok {
 		names := slices.Sorted(maps.Keys(p.Config.Targets))
-		listed := "none"
-		if len(names) > 0 {
-			listed = strings.Join(names, ", ")
-		}
-		return t, fmt.Errorf("%s has no target %q%s (targets: %s)", filepath.Join(p.Dir, ConfigFile), name, spelling.DidYouMean(name, names), listed)
+		return t, fmt.Errorf("%s has no target %q%s (targets: %s)", filepath.Join(p.Dir, ConfigFile), name, spelling.DidYouMean(name, names), cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	var missing []string
 	t.Redis, missing = expand(t.Redis)

@@ -2,11 +2,9 @@ package project
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -28,21 +26,18 @@ type Difference struct {
 	Want string `json:"-"`
 }
 
-// Generate returns every generated file by its slash-separated path below the project. It runs the project's plugins, which may print to
-// stderr.
-func (p *Project) Generate(ctx context.Context, tree *codegen.Tree, stderr io.Writer) (map[string][]byte, error) {
-	type part struct {
+// Folders returns the folders that hold generated files.
+func (c *Config) Folders() []string {
+	return slices.DeleteFunc([]string{c.Gen, c.Python, c.TypeScript}, func(folder string) bool { return folder == "" })
+}
+
+// Generate returns every generated file by its slash-separated path below the project.
+func (p *Project) Generate(tree *codegen.Tree) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, part := range []struct {
 		folder   string
 		generate func(*codegen.Tree) (map[string][]byte, error)
-	}
-	parts := []part{{p.Config.Gen, codegen.Generate}, {p.Config.Python, codegen.Python}, {p.Config.TypeScript, codegen.TypeScript}}
-	for _, plugin := range p.Config.Plugins {
-		parts = append(parts, part{plugin.Out, func(tree *codegen.Tree) (map[string][]byte, error) {
-			return p.runPlugin(ctx, plugin, tree, stderr)
-		}})
-	}
-	out := map[string][]byte{}
-	for _, part := range parts {
+	}{{p.Config.Gen, codegen.Generate}, {p.Config.Python, codegen.Python}, {p.Config.TypeScript, codegen.TypeScript}} {
 		if part.folder == "" {
 			continue
 		}
@@ -50,32 +45,15 @@ func (p *Project) Generate(ctx context.Context, tree *codegen.Tree, stderr io.Wr
 		if err != nil {
 			return nil, err
 		}
-		once := p.Config.Bundles == InGen && (part.folder == p.Config.Python || part.folder == p.Config.TypeScript) && !slices.Contains(p.complete, part.folder)
+		once := p.Config.Bundles == InGen && part.folder != p.Config.Gen && !slices.Contains(p.complete, part.folder)
 		for name, content := range files {
 			if once && path.Ext(name) == ".lua" {
 				continue
 			}
-			name = path.Join(filepath.ToSlash(part.folder), name)
-			if _, taken := out[name]; taken {
-				return nil, fmt.Errorf("generate %s: two generators have this file; give each its own folder in %s", name, ConfigFile)
-			}
-			out[name] = content
+			out[path.Join(filepath.ToSlash(part.folder), name)] = content
 		}
 	}
 	return out, nil
-}
-
-// Differences generates every file, and returns how many there are and which differ from those on disk.
-func (p *Project) Differences(ctx context.Context, tree *codegen.Tree, stderr io.Writer) (int, []Difference, error) {
-	files, err := p.Generate(ctx, tree, stderr)
-	if err != nil {
-		return 0, nil, err
-	}
-	differences, err := p.Compare(files)
-	if err != nil {
-		return 0, nil, fmt.Errorf("compare %s: %w", p.Dir, err)
-	}
-	return len(files), differences, nil
 }
 
 // Compare returns the generated files that are missing or stale on disk, and orphans, which an earlier run generated and this one does

@@ -125,8 +125,8 @@ func (p *Project) UnknownLibrary(name string, has []string) error {
 	return errors.New(text)
 }
 
-// SetFolders replaces the folders of the Python and TypeScript clients, unless they are "", and adds plugins, each PROGRAM=DIR or PROGRAM.
-func (p *Project) SetFolders(python, typescript string, plugins []string) error {
+// SetFolders replaces the folders of the Python and TypeScript clients, unless they are "".
+func (p *Project) SetFolders(python, typescript string) error {
 	if python != "" {
 		p.Config.Python = python
 	}
@@ -134,15 +134,5 @@ func (p *Project) SetFolders(python, typescript string, plugins []string) error 
 		p.Config.TypeScript = typescript
 	}
 	p.complete = []string{python, typescript}
-	fromFile := len(p.Config.Plugins)
-	for _, given := range plugins {
-		program, out, named := strings.Cut(given, "=")
-		if !named {
-			base := filepath.Base(program)
-			name := strings.TrimPrefix(strings.TrimSuffix(base, filepath.Ext(base)), "rlfunc-gen-")
-			out = filepath.Join(p.Config.Gen, name)
-		}
-		p.Config.Plugins = append(p.Config.Plugins, Plugin{Command: []string{program}, Out: out})
-	}
-	return p.Config.check(p.BuiltIn, fromFile)
+	return p.Config.check(p.BuiltIn)
 }

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,12 +61,5 @@ func (p *Project) Record(s *breaking.Snapshot) ([]breaking.Release, error) {
 		return nil, nil
 	}
 	name := path.Join(filepath.ToSlash(p.Config.Functions), breaking.ReleasedFile)
-	have, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(name)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if bytes.Equal(have, []byte(text)) {
-		return nil, nil
-	}
 	return added, p.Write([]Difference{{Path: name, Kind: "recorded", Want: text}})
 }

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/build"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
@@ -21,7 +23,7 @@ const rlfunc = "github.com/rlfunc/rlfunc"
 // reserved matches paths that the Go tool takes for its own packages and words, for packages of a vendor folder, or for hidden ones.
 var reserved = regexp.MustCompile(`^(cmd|go|std|toolchain|archive|bufio|builtin|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|` +
 	`expvar|flag|fmt|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|` +
-	`structs|sync|syscall|testing|text|time|unicode|unique|unsafe|weak)(/|$)|(^|/)(vendor(/|$)|\.)`)
+	`structs|sync|syscall|testing|text|time|unicode|unique|unsafe|weak)(/|$)|^(all|mod|tool|work)$|(^|/)(vendor(/|$)|\.)`)
 
 // modules plans the project's module, and module tools for the command, so that the project does not require what the command is built
 // with. It sets o.Module.
@@ -34,12 +36,9 @@ func (p *Plan) modules(o *Options) error {
 		return fmt.Errorf("%s declares module %s, not %s: omit --module or choose another folder", filepath.Join(o.Dir, "go.mod"), own, o.Module)
 	}
 	o.Module = own
-	there, err := exists(filepath.Join(o.Dir, "tools", "go.mod"))
-	if err != nil {
-		return err
-	}
+	_, absent := os.Stat(filepath.Join(o.Dir, "tools", "go.mod"))
 	for _, form := range []string{"tools/*.go", "tools/*/*.go"} {
-		if found, _ := fs.Glob(os.DirFS(o.Dir), form); !there && len(found) > 0 {
+		if found, _ := fs.Glob(os.DirFS(o.Dir), form); absent != nil && len(found) > 0 {
 			return fmt.Errorf("%s has %s, which a new tools/go.mod for the command would take out of module %s: choose another folder", o.Dir, found[0], own)
 		}
 	}
@@ -115,16 +114,15 @@ func newModule(o Options) ([]byte, error) {
 
 // packageOf returns the name of the Go package in dir, which the first test belongs to. Without a package it returns name.
 func packageOf(dir, name string) (string, error) {
-	if there, err := exists(dir); !there {
-		return name, err
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
+			if err != nil {
+				return "", fmt.Errorf("read the package: %w", err)
+			}
+			return parsed.Name.Name, nil
+		}
 	}
-	pkg, err := build.ImportDir(dir, 0)
-	var none *build.NoGoError
-	switch {
-	case errors.As(err, &none):
-		return name, nil
-	case err != nil:
-		return "", fmt.Errorf("read the package: %w", err)
-	}
-	return pkg.Name, nil
+	return name, err
 }

@@ -14,23 +14,36 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlfunc/rlfunc/examples/templates"
+	"golang.org/x/tools/txtar"
+
+	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/functions"
 )
 
 //go:embed template
-var builders embed.FS
+var template embed.FS
 
-// built maps each file that builds a project to its path in it.
-var built = map[string]string{
+// paths maps each file of the template to its path in a project.
+var paths = map[string]string{
 	"Makefile":      "Makefile",
 	"ci.yml":        ".github/workflows/ci.yml",
 	"gitignore":     ".gitignore",
 	"gitattributes": ".gitattributes",
+	"rlfunc.yaml":   "rlfunc.yaml",
 }
+
+// first maps the files of the first library, and of its test.
+var first = map[string]string{
+	"library.lua":       "functions/quota/library.lua",
+	"take.lua":          "functions/quota/take.lua",
+	"quota_test.go.txt": "quota_test.go",
+}
+
+// Example is a call of the first function, for rlfunc call.
+const Example = "quota.take subject=user42 limit=10 period=1m"
 
 // shareable maps files that a repository may already have to advice on what to add. The plan keeps such files.
 var shareable = map[string]string{
-	"rlfunc.yaml":              "its functions and gen must be the folders functions and gen",
 	"Makefile":                 "add `GOWORK=off go -C tools tool rlfunc -C .. generate --check` and `... vet --run` before its `go test ./...`",
 	".github/workflows/ci.yml": "let it run `GOWORK=off go -C tools tool rlfunc -C .. generate --check`, `... vet --run` and `go test ./...`",
 	".gitattributes":           "add `functions/** text eol=lf` and `gen/** text eol=lf`",
@@ -40,7 +53,7 @@ var shareable = map[string]string{
 // Options configures a new project.
 type Options struct {
 	Dir     string
-	Library templates.Template
+	Empty   bool   // no first library
 	Module  string // the project's Go module path. Defaults to that of Dir's go.mod, or else to the folder's name.
 	Version string // of this module, "v1.2.3"
 	Replace string // a folder with this module's source, if Version is not published; "" for none
@@ -50,8 +63,6 @@ type Options struct {
 type Plan struct {
 	Files map[string][]byte // new files, and each go.mod that is extended, by their slash-separated path
 	Kept  []string          // a sentence for each existing file that is kept or extended
-
-	undo []func() error // what Write did, each step reversed
 }
 
 // New returns the plan of a project in o.Dir. It writes nothing.
@@ -60,120 +71,96 @@ func New(o Options) (*Plan, error) {
 	if err := p.modules(&o); err != nil {
 		return nil, err
 	}
-	name, err := packageOf(o.Dir, o.Library.Name)
+	pkg, err := packageOf(o.Dir, "quota")
 	if err != nil {
 		return nil, err
 	}
-	library, err := o.Library.Files(o.Module, name)
-	if err != nil {
-		return nil, err
+	fill := strings.NewReplacer("MODULE/gen/", o.Module+"/gen/", "package PACKAGE_test\n", "package "+pkg+"_test\n")
+	files, lib := maps.Clone(paths), []string{"lib/clock.lua"} // copies of shared Lua
+	if !o.Empty {
+		maps.Copy(files, first)
+		lib = append(lib, "lib/refusal.lua") // which that uses
 	}
-	maps.Copy(p.Files, library)
-	for from, to := range built {
-		if p.Files[to], err = builders.ReadFile("template/" + from); err != nil {
+	for from, to := range files {
+		text, err := template.ReadFile("template/" + from)
+		if err != nil {
+			return nil, err
+		}
+		p.Files[to] = []byte(fill.Replace(string(text)))
+	}
+	for _, name := range lib {
+		if p.Files["functions/"+name], err = functions.FS.ReadFile(name); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.keep(o.Dir); err != nil {
-		return nil, err
+	if !o.Empty {
+		if err := p.generate(); err != nil {
+			return nil, err
+		}
 	}
-	slices.Sort(p.Kept)
-	return p, nil
+	return p, p.keep(o.Dir)
 }
 
-// keep removes what dir already has from the plan: shareable files, and lib files that another template has brought. It says which
-// differ.
-func (p *Plan) keep(dir string) error {
+// generate adds what rlfunc generate makes of the first library.
+func (p *Plan) generate() error {
+	var sources txtar.Archive
 	for name, text := range p.Files {
-		advice, share := shareable[name]
-		if !share && !strings.HasPrefix(name, "functions/lib/") {
-			continue
+		if below, ok := strings.CutPrefix(name, "functions/"); ok {
+			sources.Files = append(sources.Files, txtar.File{Name: below, Data: text})
 		}
+	}
+	fsys, err := txtar.FS(&sources)
+	if err != nil {
+		return err
+	}
+	tree, found := codegen.Load(fsys, "functions", codegen.Options{})
+	if err := found.Err(); err != nil {
+		return err
+	}
+	made, err := codegen.Generate(tree)
+	for name, text := range made {
+		p.Files["gen/"+name] = text
+	}
+	return err
+}
+
+// keep removes the shareable files that dir already has from the plan. It says which differ. Any other file that is there is an error.
+func (p *Plan) keep(dir string) error {
+	var taken []string
+	for name, text := range p.Files {
 		have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		switch same := bytes.Equal(have, text); {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
+		advice, share := shareable[name]
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || path.Base(name) == "go.mod":
 		case err != nil:
 			return err
-		case !same && share:
-			p.Kept = append(p.Kept, "kept "+name+": "+advice)
-		case !same:
-			continue // Write reports it
+		case !share:
+			taken = append(taken, name)
+		default:
+			if !bytes.Equal(have, text) {
+				p.Kept = append(p.Kept, "kept "+name+": "+advice)
+			}
+			delete(p.Files, name)
 		}
-		delete(p.Files, name)
 	}
-	return nil
+	slices.Sort(p.Kept)
+	if len(taken) == 0 {
+		return nil
+	}
+	slices.Sort(taken)
+	return fmt.Errorf("%s already has %s: nothing was written; choose another folder", dir, strings.Join(taken, ", "))
 }
 
-// Write writes the files into dir. If any but a go.mod exists, it returns an error and writes nothing.
-// After another error it undoes what it wrote.
+// Write writes the files into dir.
 func (p *Plan) Write(dir string) error {
-	var taken []string
-	for name := range p.Files {
-		there, err := exists(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil {
+	for name, text := range p.Files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if there && path.Base(name) != "go.mod" {
-			taken = append(taken, name)
-		}
-	}
-	if len(taken) > 0 {
-		slices.Sort(taken)
-		names := strings.Join(taken[:min(len(taken), 3)], ", ")
-		if len(taken) > 3 {
-			names += fmt.Sprintf(" and %d more", len(taken)-3)
-		}
-		return fmt.Errorf("%s already has %s: nothing was written; choose another folder", dir, names)
-	}
-	for name, text := range p.Files {
-		if err := p.write(filepath.Join(dir, filepath.FromSlash(name)), text); err != nil {
-			return errors.Join(err, p.Undo())
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// Undo removes the files and folders that Write made, and restores each go.mod.
-func (p *Plan) Undo() error {
-	var failed error
-	for _, step := range slices.Backward(p.undo) {
-		failed = errors.Join(failed, step())
-	}
-	return failed
-}
-
-func (p *Plan) write(name string, text []byte) error {
-	if err := p.makeFolder(filepath.Dir(name)); err != nil {
-		return err
-	}
-	was, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		p.undo = append(p.undo, func() error { return os.Remove(name) })
-	case err != nil:
-		return err
-	default:
-		p.undo = append(p.undo, func() error { return os.WriteFile(name, was, 0o644) })
-	}
-	return os.WriteFile(name, text, 0o644)
-}
-
-func (p *Plan) makeFolder(name string) error {
-	if there, err := exists(name); there || err != nil {
-		return err
-	}
-	if err := p.makeFolder(filepath.Dir(name)); err != nil {
-		return err
-	}
-	p.undo = append(p.undo, func() error { return os.Remove(name) })
-	return os.Mkdir(name, 0o755)
-}
-
-func exists(name string) (bool, error) {
-	_, err := os.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }

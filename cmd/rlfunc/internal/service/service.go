@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/inspect"
-	"github.com/rlfunc/rlfunc/internal/wire"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A Service is what a command knows of a guarded service.
@@ -83,22 +83,13 @@ func (s *Service) LimitNames() []string {
 	return names
 }
 
-// EndpointNames lists the endpoints of the policy.
-func (s *Service) EndpointNames() []string {
-	names := make([]string, len(s.Endpoints))
-	for i, e := range s.Endpoints {
-		names[i] = e.Name
-	}
-	return names
-}
-
 func (s *Service) eachLimit(do func(name string, l policy.Limit)) {
 	for _, l := range s.Limits {
-		do(wire.LimitName("", l.Name), l)
+		do(agreed.LimitName("", l.Name), l)
 	}
 	for _, e := range s.Endpoints {
 		for _, l := range e.Limits {
-			do(wire.LimitName(e.Name, l.Name), l)
+			do(agreed.LimitName(e.Name, l.Name), l)
 		}
 	}
 }
@@ -119,9 +110,11 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 	s.eachLimit(func(name string, l policy.Limit) {
 		if wanted(name, l.By) {
 			window, period := inspect.Period(l)
-			rows = append(rows, ratelimit.Limit{
-				Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: window, Previous: period.Previous, Start: period.Start, After: period.After,
-			})
+			row := ratelimit.Limit{Name: name, Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: window}
+			if l.Kind == policy.Quota {
+				row.Window, row.Previous, row.Start, row.Next, row.After = 0, period.Previous, period.Start, period.Next, period.After
+			}
+			rows = append(rows, row)
 		}
 	})
 	if s.Cost != nil && (len(names) == 0 || slices.Contains(names, Budgets)) {

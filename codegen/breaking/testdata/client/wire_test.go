@@ -2,7 +2,9 @@ package breaking_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/breaking"
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/conformance/gen/everything"
+	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -48,7 +51,7 @@ func TestCompare_knowsTheWire(t *testing.T) {
 		}
 		return out, nil
 	}
-	want, err := answers(bundle.Write(lib).Code)
+	want, err := answers(bundle.Write(lib))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,7 @@ func TestCompare_knowsTheWire(t *testing.T) {
 				continue
 			}
 			quiet++
-			got, err := answers(bundle.Write(&now).Code)
+			got, err := answers(bundle.Write(&now))
 			if err != nil {
 				t.Errorf("%s, %s: no rule of the wire speaks of it, and an old client gets: %v", c.name, where, err)
 			} else if d := cmp.Diff(want, got); d != "" {
@@ -77,5 +80,140 @@ func TestCompare_knowsTheWire(t *testing.T) {
 	t.Logf("%d changes, %d of which no old client may notice", tried, quiet)
 	if quiet < 50 || quiet > tried/2+50 {
 		t.Errorf("%d changes, of which no client may notice %d: is that a test?", tried, quiet)
+	}
+}
+
+// TestCompare_knowsPackedRows changes one thing of a packed group's rows at a time, and calls the library that this makes with packs
+// that the client of the unchanged one has made. That client does not notice a change that no rule reports.
+func TestCompare_knowsPackedRows(t *testing.T) {
+	pack := everything.PackItem(
+		everything.Item{Name: "a", Kind: "sum", Window: time.Second},
+		everything.Item{
+			Name: "b", Kind: "last", Window: 24 * time.Hour, Cost: new(int64(0)), Budget: new(fcall.Micros(1 << 40)), Since: time.UnixMicro(1),
+			On: true, Note: ",;%", Shadow: true, Mode: "open",
+		},
+		everything.Item{Name: "b", Kind: "sum", Window: time.Microsecond, Cost: new(int64(9)), Budget: new(fcall.Micros(0)), Since: time.UnixMicro(1 << 53)},
+	)
+	pairs := everything.PackPacksPairsOf(everything.PacksPairsOf{Left: "x", Right: 1 << 53, Third: 1}, everything.PacksPairsOf{Left: "y", Third: 9})
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	client, err := everything.New(rdb, fcall.Options{Namespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib := own(t)[1].Libraries[0]
+	at := slices.IndexFunc(lib.Spec.Functions, func(f spec.Function) bool { return f.Name == "packs" })
+	answer := func(code string) (everything.PacksResult, error) {
+		if err := rdb.FunctionLoadReplace(t.Context(), code).Err(); err != nil {
+			t.Fatal(err)
+		}
+		return client.Packs(t.Context(), everything.PacksParams{Subject: "u", Items: pack, PairsOf: pairs})
+	}
+	want, err := answer(bundle.Write(lib))
+	if err != nil {
+		t.Fatal(err)
+	}
+	appended := change{"append", func(list []spec.Field, i int) []spec.Field {
+		if i < len(list)-1 {
+			return nil
+		}
+		return append(list, spec.Field{Name: "added", Lua: "added", Kind: spec.KindCount, Max: 9, Optional: true, Line: 1, Col: 1})
+	}}
+	tried, quiet := 0, 0
+	everywhere(lib.Spec.Functions[at], func(where string, list func(*spec.Function) *[]spec.Field, i int) {
+		if !strings.HasPrefix(where, "argument ") || !strings.Contains(where, ".") {
+			return
+		}
+		for _, c := range append(changes, appended) {
+			now := *lib
+			now.Spec = clone(lib.Spec, at)
+			fields := list(&now.Spec.Functions[at])
+			if *fields = c.edit(*fields, i); *fields == nil {
+				continue
+			}
+			tried++
+			if found := breaking.Compare(only(lib.Spec), only(now.Spec), breaking.Reply); len(found) > 0 {
+				if c.name == "append" {
+					t.Errorf("%s, %s: %s", c.name, where, lines(found))
+				}
+				continue
+			}
+			quiet++
+			got, err := answer(bundle.Write(&now))
+			if err != nil {
+				t.Errorf("%s, %s: no rule of the wire speaks of it, and an old client gets: %v", c.name, where, err)
+			} else if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s, %s: no rule of the wire speaks of it, and an old client reads (-before +now):\n%s", c.name, where, d)
+			}
+		}
+	})
+	t.Logf("%d changes, %d of which no old client may notice", tried, quiet)
+	if quiet < 20 || quiet > tried/2+20 {
+		t.Errorf("%d changes, of which no client may notice %d: is that a test?", tried, quiet)
+	}
+}
+
+// A row that is appended to by an optional argument: the newer library reads older packs, and the older one reads newer packs that do
+// not use the argument and refuses those that do.
+func TestCompare_packsOfAnotherVersion(t *testing.T) {
+	library := func(more string) *source.Library {
+		tree, found := source.Load(fstest.MapFS{
+			"demo/library.lua": {Data: []byte("--- Looks.\n--- @library demo 1.0.0\n")},
+			"demo/look.lua": {Data: []byte("--- Looks.\n--- @key a string[b] c\n--- @arg rows group[1..4] r\n--- @arg rows.name text[8] n\n" +
+				"--- @arg rows.limit count[1..9] l\n--- @arg rows.cost count[0..9]=1 c\n" + more + "--- @result d text e\n" +
+				"local function look(a, rows)\n  local row = rows[1]\n  return string.format('%s %d %d %d', row.name, row.limit, row.cost, row.burst or 0)\nend\n")},
+		}, "functions", source.Options{})
+		if len(found) > 0 {
+			t.Fatal(found)
+		}
+		return tree.Libraries[0]
+	}
+	old, now := library(""), library("--- @arg rows.burst count[1..9]? b\n")
+	if found := breaking.Compare(only(old.Spec), only(now.Spec), breaking.API); len(found) > 0 {
+		t.Errorf("an optional argument at the end of a row: %s", lines(found))
+	}
+	if found := breaking.Compare(only(now.Spec), only(old.Spec), breaking.Call); len(found) != 1 || found[0].Rule != "argument-removed" {
+		t.Errorf("and back: %s", lines(found))
+	}
+	pack := func(cost, burst *int64) string {
+		p := fcall.NewPacker(2)
+		p.Row("")
+		p.Text("x")
+		p.Int(5)
+		p.OptIntPtr(cost)
+		p.OptIntPtr(burst)
+		return p.Pack().String()
+	}
+	const refused = "RLARG rows.0 must have 2 to 3 cells, and has 4"
+	server := embedded.New(embedded.Options{})
+	defer server.Close()
+	rdb := server.Client()
+	defer rdb.Close()
+	for _, test := range []struct {
+		name string
+		lib  *source.Library
+		pack string
+		want string
+	}{
+		{"older pack, older library", old, pack(new(int64(3)), nil), "x 5 3 0"},
+		{"older pack, newer library", now, pack(new(int64(3)), nil), "x 5 3 0"},
+		{"older pack without a cost, newer library", now, pack(nil, nil), "x 5 1 0"},
+		{"newer pack, newer library", now, pack(nil, new(int64(7))), "x 5 1 7"},
+		{"newer pack that uses no burst, older library", old, pack(nil, nil), "x 5 1 0"},
+		{"newer pack, older library", old, pack(nil, new(int64(7))), refused},
+		{"newer pack with a cost, older library", old, pack(new(int64(0)), new(int64(7))), refused},
+	} {
+		if err := rdb.FunctionLoadReplace(t.Context(), bundle.Write(test.lib)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := rdb.FCall(t.Context(), "demo_v1_look", []string{"ns:{u}:b"}, test.pack).Text()
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
+		}
 	}
 }

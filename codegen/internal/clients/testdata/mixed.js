@@ -8,15 +8,15 @@ async function main() {
   await redis.connect();
   const limits = new ratelimit.Client(redis);
   const decisions = new guard.Client(redis);
-  const pack = guard.packLimit({ name: "steady", kind: "gcra", limit: 10, window: hours(1) });
+  const rows = [{ name: "steady", kind: "gcra", limit: 10, window: hours(1) }];
   const subject = "all {languages}";
-  await limits.slidingLogPeek({ subject: "other", limit: 10, window: hours(1) });
+  await limits.gcra({ subject: "other", limit: 10, period: hours(1) });
   console.log("ready");
   await new Promise((resolve) => process.stdin.once("data", resolve));
   const ten = Array.from({ length: 10 });
   const [logged, admitted] = await Promise.all([
     Promise.all(ten.map(() => limits.slidingLog({ subject, limit: 10, window: hours(1) }))),
-    Promise.all(ten.map(() => decisions.admit({ subject, limits: pack }))),
+    Promise.all(ten.map(() => decisions.admit({ subject, limits: rows }))),
   ]);
   console.log(logged.filter((r) => r.allowed).length, admitted.filter((r) => r.allowed).length);
   await redis.quit();

@@ -12,15 +12,15 @@ HOUR = timedelta(hours=1)
 host, port = os.environ["REDIS"].split(":")
 server = redis.Redis(host, int(port))
 limits, decisions = ratelimit.Client(server), guard.Client(server)
-pack = guard.LimitPack(guard.Limit(name="steady", kind=guard.LimitKind.GCRA, limit=10, window=HOUR))
-limits.sliding_log_peek("other", limit=10, window=HOUR)
+rows = [guard.Limit(name="steady", kind=guard.LimitKind.GCRA, limit=10, window=HOUR)]
+limits.gcra("other", limit=10, period=HOUR)
 passed = [[], []]
 
 
 def call():
     if limits.sliding_log("all {languages}", limit=10, window=HOUR).allowed:
         passed[0].append(1)
-    if decisions.admit("all {languages}", limits=pack).allowed:
+    if decisions.admit("all {languages}", limits=rows).allowed:
         passed[1].append(1)
 
 

@@ -1,461 +1,419 @@
-"""Sends a call at most once if it may have run, over redis-py, and loads a missing library."""
+"""What generated clients run on: keys, words and replies, and a call that redis-py's connections carry once."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import hashlib
 import inspect
-import random
 import re
-import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass
+from datetime import datetime, timedelta, timezone
+from difflib import get_close_matches
+from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Callable, Concatenate, Coroutine, Generic, NewType, ParamSpec, Sequence, TypeVar, Union
+from typing import cast, get_args, get_origin, get_type_hints, overload
 
-import redis.asyncio.client
+import redis.asyncio
 import redis.asyncio.cluster
-import redis.client
 import redis.cluster
 import redis.exceptions as rx
 
-from ._announce import KEY, Announcer, AsyncAnnouncer, AsyncOwnConnection, OwnConnection, Record
-from .errors import ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError
-from ._nodes import AsyncNodes, Nodes, Place, Redirect, redirect_of
-from ._wire import Args, Function, Reply, check_name, to_bytes
+from .errors import ArgumentError, CallError, CodeError, NoPermissionError, NotLoadedError, NotRunError
+from .errors import OutcomeUnknownError, ReplyError, StateError
 
-_LOAD_INTERVAL = 1.0  # least seconds between two loads of a server by one client
+Subject = Union[str, bytes]
+"""What a key belongs to: a user, an address. A str is sent as UTF-8. Any bytes are safe."""
+
+Text = Union[str, bytes]
+"""Bytes, or a str that is sent as UTF-8. Bytes that are not UTF-8 come back as lone surrogates (surrogateescape)."""
+
+Micros = NewType("Micros", int)
+"""Millionths of any currency."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+_PLAIN = re.compile(rb"[A-Za-z0-9_.@+/=-]{1,64}")
+_NOT_PLAIN = re.compile(rb"[^A-Za-z0-9_.@+/=-]")
+
+
+def tag(text: Text) -> bytes:
+    """Returns the hash tag of a subject's keys: the subject if it is plain, else ~ and 128 bits of its SHA-256."""
+    raw = word(text)
+    return raw if _PLAIN.fullmatch(raw) else b"~" + hashlib.sha256(raw).hexdigest()[:32].encode()
+
+
+def word(value: object) -> bytes:
+    """Returns an argument as it is sent. Whether it may have this value is for the server to say."""
+    if isinstance(value, Enum):
+        value = value.value
+    if value is None or isinstance(value, bool):
+        return b"" if value is None else b"%d" % value
+    if isinstance(value, float):
+        value += 0.0  # no server reads -0.0
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else str(value).encode("utf-8", "surrogateescape")
+
+
+def _duration(name: str, value: timedelta | None) -> int | None:
+    if value is not None and not isinstance(value, timedelta):
+        raise ValueError(f"{name} must be a timedelta, got {type(value).__name__} {value!r:.34}")
+    return None if value is None else value // _MICROSECOND
+
+
+def _moment(name: str, value: datetime | None) -> int | None:
+    if value is not None and not (isinstance(value, datetime) and value.tzinfo):
+        raise ValueError(f"{name} must be a datetime with a time zone, got {type(value).__name__} {value!r:.34}")
+    return None if value is None else (value - _EPOCH) // _MICROSECOND
+
+
+class Row:
+    """A row of an argument."""
+
+    of: Subject | None = None  # the subject of its keys, if it has any
+
+    def _cells(self) -> list[object]:
+        raise NotImplementedError
+
+    def _parts(self) -> list[tuple[object, ...]]:
+        return []  # of each key, what follows the tag
+
+
+def _rows(name: str, given: Sequence[Row]) -> bytes:
+    """Returns the one text that rows are sent as."""
+    text = b""
+    for row in given:
+        if not isinstance(row, Row):
+            raise ValueError(f"{name} must be a list of rows, got {type(row).__name__} in it")
+        text += b",".join(_NOT_PLAIN.sub(lambda m: b"%%%02x" % m[0][0], word(c)) for c in _given(row._cells())) + b";"
+    return text
+
+
+def _given(values: list[object]) -> list[object]:
+    """Returns values without those that are omitted at the end."""
+    while values and values[-1] is None:
+        values = values[:-1]
+    return values
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library's names. Its code lies beside this file."""
+
+    name: str
+    version: str
+    server: str
+
+    @property
+    def identity(self) -> str:
+        """What a connection tells `rlfunc plan`, `deploy` and `retire` about its program: "ratelimit_v1@1.2.0". Several are joined
+        by "+". redis-py 5 and newer take it as lib_name."""
+        return f"{self.server}@{self.version}"
+
+    def code(self) -> bytes:
+        return (Path(__file__).parent / f"{self.name}.lua").read_bytes().replace(b"\r\n", b"\n")  # git may have checked it out with CRLF
+
+
+@dataclass(frozen=True)
+class Call(Generic[R]):
+    """A call of a function: what it is sent as, and the class of its result."""
+
+    name: str
+    result: type[R]
+    keys: list[bytes]
+    args: list[object]
+    read_only: bool = False
+    codes: tuple[str, ...] = ()  # those that its header declares beside RLARG and RLSTATE
+
+    @functools.cached_property
+    def words(self) -> list[bytes]:
+        return [b"%d" % len(self.keys), *self.keys, *map(word, _given(self.args))]
+
+
+class Function(Generic[P, R]):
+    """A method that sends the call which it decorates, and returns its result: at once in a Client, to be awaited in an AsyncClient."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], Call[R]]) -> None:
+        self._build = build
+        self._parameters = dict(list(inspect.signature(build).parameters.items())[1:])
+        functools.update_wrapper(self, build)
+
+    @overload
+    def __get__(self, client: SyncClient, owner: Any = None) -> Callable[P, R]: ...
+    @overload
+    def __get__(self, client: AsyncioClient, owner: Any = None) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    def __get__(self, client: Any, owner: Any = None) -> Any:
+        return self if client is None else functools.partial(self._call, client)
+
+    def _call(self, client: Base, *args: P.args, **kwargs: P.kwargs) -> Any:
+        function = f"{client.library.name}.{self._build.__name__}"
+        for name in kwargs.keys() - self._parameters.keys():
+            left = [p for p in self._parameters if p not in kwargs]
+            missing = [p for p in left[len(args):] if self._parameters[p].default is inspect.Parameter.empty]
+            meant = " or ".join(get_close_matches(name, left) or missing or left)
+            raise TypeError(f"{function}: unknown argument {name}: did you mean {meant}?")
+        try:
+            call = self._build(client, *args, **kwargs)
+            call.words
+        except ValueError as wrong:
+            raise ArgumentError(function, str(wrong)) from wrong
+        return client._run(client._call(function, call))
+
+
+@functools.lru_cache(maxsize=None)
+def _fields(of: type) -> list[tuple[str, Any]]:
+    return list(get_type_hints(of).items())
+
+
+def read(kind: Any, sent: Any, at: str = "the reply") -> Any:
+    """Returns a result of a type, as a field of a dataclass has it. docs/reference/wire.md says what is sent for each."""
+
+    def need(ok: bool, must: str) -> None:
+        if not ok:
+            got = f"text of {len(sent)} bytes" if isinstance(sent, bytes) else f"{sent!r:.34}"
+            raise ValueError(f"{at} must be {must}, got {got}; the server's library may differ from this client's")
+
+    if get_origin(kind) is list:
+        need(isinstance(sent, list), "an array")
+        return [read(get_args(kind)[0], one, f"{at}.{i}") for i, one in enumerate(sent)]
+    if is_dataclass(kind):
+        need(isinstance(sent, list), "an array")
+        fields = _fields(cast(type, kind))
+        need(len(sent) >= len(fields), f"an array of {len(fields)} results")  # more of them are a newer library's
+        return cast(Any, kind)(*[read(k, one, name if at == "the reply" else f"{at}.{name}") for (name, k), one in zip(fields, sent)])
+    if kind in (str, float) or isinstance(kind, type) and issubclass(kind, Enum):
+        need(isinstance(sent, bytes), "text")
+        text = sent.decode("utf-8", "surrogateescape")
+        try:
+            return kind(text)
+        except ValueError:
+            need(False, "a number" if kind is float else "one of " + ", ".join(w.value for w in kind))
+    need(type(sent) is int, "a whole number")
+    if kind is bool:
+        need(sent in (0, 1), "0 or 1")
+        return sent == 1
+    if kind is timedelta:
+        return timedelta(microseconds=sent)
+    if datetime in get_args(kind):
+        return _EPOCH + timedelta(microseconds=sent) if sent else None
+    return sent
+
+
+class _Failed(Exception):
+    """What redis-py raised, and whether the command may have reached the server."""
+
+    def __init__(self, cause: Exception, sent: bool) -> None:
+        super().__init__(str(cause) or type(cause).__name__)
+        self.cause, self.sent = cause, sent
+        self.reply = ""  # the server's whole error, of which redis-py drops some codes
+        for kind in type(cause).__mro__:
+            if kind.__name__ in _DROPPED:
+                self.reply = f"{_DROPPED[kind.__name__]} {cause}"
+                return
+        if isinstance(cause, rx.ResponseError):
+            self.reply = str(cause) if re.match("[A-Z][A-Z0-9_]*( |$)", str(cause)) else f"ERR {cause}"
+
+
+_DROPPED = {
+    "BusyLoadingError": "LOADING", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM", "AuthenticationError": "NOAUTH",
+    "MovedError": "MOVED", "AskError": "ASK", "TryAgainError": "TRYAGAIN", "ClusterCrossSlotError": "CROSSSLOT",
+    "MasterDownError": "MASTERDOWN", "ClusterDownError": "CLUSTERDOWN", "OutOfMemoryError": "OOM",
+}
+_DENIED = ("NOPERM", "NOAUTH", "WRONGPASS", "DENIED")
+_REDIRECTS = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
+# What Redis answers before it starts a function.
+_REFUSED = (*_REDIRECTS, "READONLY", "LOADING", "MASTERDOWN", "BUSY", "OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT")
+_ATTEMPTS = 6  # of a call that a cluster redirects
 
 # Before redis-py 5.3 a pool requires the name of a command, and later it warns of one.
 _named = inspect.signature(redis.ConnectionPool.get_connection).parameters.get("command_name")
 _FOR = ("FCALL",) if _named is not None and _named.default is inspect.Parameter.empty else ()
 
 
-class RedisClient(Protocol):
-    """What a client needs of redis.Redis, redis.RedisCluster, and theirs of redis.asyncio."""
-
-    def execute_command(self, *args: Any, **options: Any) -> Any: ...
-
-
-@dataclass(frozen=True)
-class Library:
-    """A library's names, and its code for auto-load."""
-
-    name: str
-    version: str
-    server: str
-    file: str
-
-    def code(self) -> bytes:
-        # Git may have checked it out with CRLF.
-        return (Path(__file__).parent / self.file).read_bytes().replace(b"\r\n", b"\n")
+async def _done(made: Any) -> Any:
+    """Returns what redis-py returned, which its asyncio clients let wait."""
+    return await made if hasattr(made, "__await__") else made
 
 
-# Codes that Redis answers before it starts a function. Those that are True may succeed soon.
-_REJECTED = {
-    "MOVED": True, "ASK": True, "TRYAGAIN": True, "CLUSTERDOWN": True, "READONLY": True, "LOADING": True, "MASTERDOWN": True,
-    "BUSY": True, "OOM": False, "NOREPLICAS": False, "MISCONF": False, "CROSSSLOT": False, "NOPERM": False, "NOAUTH": False,
-    "WRONGPASS": False, "DENIED": False,
-}
-_NOT_FOUND = "ERR Function not found"
-_INSIDE = (" script: ", "user_function:")
-_CODE = re.compile(r"[A-Z][A-Z0-9_]*( |$)")
-_REQUIRES = re.compile(rb"^-- rlfunc: .* requires=(\S+)", re.M)
-# Each has its version in a field of INFO. Redis is last: the others have a redis_version too, for old clients.
-_PRODUCTS = ("Valkey", "Dragonfly", "Kvrocks", "Garnet", "Redis")
-
-
-def _identify(info: str) -> tuple[str, str]:
-    """Returns a server's product and version by INFO's text. Both are empty if it has no version."""
-    field = dict(line.strip().partition(":")[::2] for line in info.split("\n"))
-    for product in _PRODUCTS:
-        if version := field.get(product.lower() + "_version"):
-            return ("embedded" if field.get("rlfunc_embedded") else product), version
-    return "", ""
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) if part.isdecimal() else 0 for part in (version.split(".") + ["", ""])[:3]]
-
-
-def _refusal(library: str, required: str, info: str) -> str:
-    """Returns why a library does not run on a server and what to do, or an empty text if it does."""
-    product, version = _identify(info)
-    servers = [one.split("-") for one in required.split(",")]
-    if product == "embedded" or any(name.title() == product and _numbers(version) >= _numbers(least) for name, least in servers):
-        return ""
-    wanted = " or ".join(f"{name.title()} {least}" for name, least in servers)
-    this = f"{product} {version}" if product else "a server of unknown version"
-    return f"{library} requires {wanted} or later, and this is {this}; upgrade the server"
-
-
-def _reply_text(error: Exception) -> str | None:
-    """Returns the server's whole error, of which redis-py drops some codes. None if the error is not a reply."""
-    text = str(error)
-    for kind, code in (
-        (rx.BusyLoadingError, "LOADING"), (rx.ReadOnlyError, "READONLY"), (rx.NoScriptError, "NOSCRIPT"),
-        (rx.NoPermissionError, "NOPERM"), (rx.ExecAbortError, "EXECABORT"), (rx.AuthenticationError, "NOAUTH"),
-        (rx.MovedError, "MOVED"), (rx.AskError, "ASK"), (rx.TryAgainError, "TRYAGAIN"), (rx.ClusterCrossSlotError, "CROSSSLOT"),
-        (rx.MasterDownError, "MASTERDOWN"), (rx.ClusterDownError, "CLUSTERDOWN"),
-    ):
-        if isinstance(error, kind):
-            return f"{code} {text}"
-    if isinstance(error, rx.ConnectionError) and text == "max number of clients reached":
-        return "ERR " + text
-    if not isinstance(error, rx.ResponseError):
-        return None
-    return text if _CODE.match(text) else "ERR " + text
-
-
-_DIFFERS = "on the server is newer than this client: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`"
-
-
-class _Lost(Exception):
-    """The connection failed. sent reports whether the call may have reached the server."""
-
-    def __init__(self, cause: BaseException, sent: bool) -> None:
-        super().__init__(str(cause) or type(cause).__name__)
-        self.sent = sent
-
-
-def _classify(fn: Function, error: Exception) -> tuple[CallError, bool]:
-    """Returns what a failure proves, and whether the call may be sent again."""
-    name = str(fn)
-    if isinstance(error, _Lost):
-        if not error.sent:
-            return NotRunError(name, str(error)), True
-        if fn.read_only:
-            return NotRunError(name, str(error)), True
-        return OutcomeUnknownError(name, str(error)), False
-    text = _reply_text(error)
-    if text is None:
-        return OutcomeUnknownError(name, str(error)), False
-    code, _, rest = text.partition(" ")
-    if code == "RLARG":
-        if rest.startswith(f"{fn.name} must be called with "):
-            rest += f"; {fn.library} {_DIFFERS}"
-        return ArgumentError(name, [rest]), False
-    if code == "RLSTATE":
-        key, _, problem = rest.partition(": ")
-        return StateError(name, key, problem or "unreadable"), False
-    if code in fn.codes:
-        return CodeError(name, code, rest), False
-    if any(mark in text for mark in _INSIDE):
-        return OutcomeUnknownError(name, text, code), False
-    if text == _NOT_FOUND:
-        return NotLoadedError(name, f"{fn.library} lacks the function on this server; run `rlfunc deploy`"), False
-    if code in _REJECTED:
-        return NotRunError(name, text, code), _REJECTED[code]
-    if text == "ERR max number of clients reached" or text.startswith("ERR unknown command"):
-        return NotRunError(name, text.split(",")[0], code), text.startswith("ERR max")
-    return OutcomeUnknownError(name, text, code), False
-
-
-# redis-py makes them subclasses of its clients, but a call in one would run at once.
-_PIPELINES = (redis.client.Pipeline, redis.cluster.ClusterPipeline, redis.asyncio.client.Pipeline, redis.asyncio.cluster.ClusterPipeline)
-
-
-class _Base:
+class Base:
     _takes: tuple[type, ...] = ()
-    _want = ""
+    _sleep: Callable[[float], Any]
 
-    def __init__(
-        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool, announce: str | None
-    ) -> None:
-        if not isinstance(client, self._takes) or isinstance(client, _PIPELINES):
-            got = type(client)
-            raise TypeError(f"client of {library.name}: want {self._want}, got {got.__module__}.{got.__qualname__}")
-        if getattr(client, "connection", None) is not None or getattr(client, "single_connection_client", False):
-            raise TypeError(f"client of {library.name}: want a client with a pool, got one with single_connection_client")
-        self._library = library
+    def __init__(self, client: Any, library: Library, namespace: str | None, auto_load: bool) -> None:
+        got, one = type(client), getattr(client, "connection", None) or getattr(client, "single_connection_client", False)
+        if not isinstance(client, self._takes) or one or got.__name__.endswith("Pipeline"):
+            want = " or ".join(f"{t.__module__.rpartition('.')[0]}.{t.__name__}" for t in self._takes)
+            raise TypeError(f"client of {library.name}: want a {want} with a pool, got {got.__module__}.{got.__name__}")
+        self.library = library
         self._namespace = library.name if namespace is None else namespace
-        check_name("namespace", self._namespace)
-        if announce is not None:
-            check_name("announce", announce)
-        if type(max_attempts) is not int or max_attempts < 1:
-            raise ValueError(f"client of {library.name}: max_attempts must be a whole number of 1 or more, got {max_attempts!r}")
-        if type(auto_load) is not bool:
-            raise TypeError(f"client of {library.name}: auto_load must be True or False, got {auto_load!r}")
-        self._max_attempts = max_attempts
+        if not isinstance(self._namespace, str) or not re.fullmatch("[A-Za-z0-9_.-]{1,64}", self._namespace):
+            raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {namespace!r:.34}")
+        self._redis = client
+        self._clustered = hasattr(client, "nodes_manager")
         self._auto_load = auto_load
-        self._service = announce
-        self._loaded_at: dict[str, float] = {}  # by server
+        self._load_from = self._refresh_from = 0.0
 
-    @property
-    def library(self) -> Library:
-        """The library that this client calls."""
-        return self._library
+    def _key(self, subject: Subject, suffix: str | Enum, *parts: object) -> bytes:
+        """Returns `<namespace>:{<tag>}:<suffix>`, with `:<part>` for each part that is given."""
+        if not isinstance(subject, (str, bytes)) or not subject:
+            raise ValueError(f"a subject must be a str or bytes and not be empty, got {subject!r:.34}")
+        key = b"%s:{%s}:%s" % (self._namespace.encode(), tag(subject), word(suffix))
+        for part in parts:
+            if isinstance(part, timedelta):
+                part = part // _MICROSECOND
+            if part:
+                key += b":" + tag(word(part))
+        return key
 
-    def _record(self) -> Record:
-        return Record(self._library.server, self._library.version, str(self._service))
+    def _keys(self, name: str, subjects: Sequence[Subject], suffix: str) -> list[bytes]:
+        if isinstance(subjects, (str, bytes)):
+            raise ValueError(f"{name} must be a list of subjects")
+        return [self._key(s, suffix) for s in subjects]
 
-    def _start(self, fn: Function) -> Args:
-        return Args(fn, self._namespace)
+    def _row_keys(self, subject: Subject, given: Sequence[Row]) -> list[bytes]:
+        each = (row for row in given if isinstance(row, Row))  # _rows() rejects others
+        return [self._key(subject if row.of is None else row.of, *cast(Any, parts)) for row in each for parts in row._parts()]
 
-    def _command(self, a: Args) -> list[bytes]:
-        words = a.words()
-        assert isinstance(a.function, Function)
-        verb = b"FCALL_RO" if a.function.read_only else b"FCALL"
-        return [verb, to_bytes(f"{self._library.server}_{a.function.name}"), *words]
+    async def _call(self, function: str, call: Call[R]) -> R:
+        command = [b"FCALL_RO" if call.read_only else b"FCALL", f"{self.library.server}_{call.name}".encode(), *call.words]
+        key, to, loaded, attempts = call.keys[0] if call.keys else b"", None, False, 0
+        while True:
+            try:
+                sent = await self._send(command, key, to)
+                break
+            except _Failed as failed:
+                error = self._explain(function, call, failed)
+                if isinstance(error, NotLoadedError) and self._auto_load and not loaded and time.monotonic() >= self._load_from:
+                    loaded = True
+                    await self._load(function, key, to)
+                    continue
+                if loaded and isinstance(error, NotLoadedError):
+                    self._load_from = time.monotonic() + 1  # no load for each call of what a load does not help
+                again = error.code in _REDIRECTS or not failed.reply and not failed.sent
+                to, attempts = failed.cause if isinstance(failed.cause, rx.AskError) else None, attempts + 1
+                if self._clustered and (again or not failed.reply):
+                    await self._refresh()
+                if not (self._clustered and again and attempts < _ATTEMPTS):
+                    raise error from failed.cause
+                await _done(self._sleep(0.005 * 2**attempts))
+        try:
+            return cast(R, read(call.result, sent if isinstance(sent, list) else [sent]))
+        except (ValueError, OverflowError) as wrong:
+            raise ReplyError(function, str(wrong)) from None
 
-    def _may_load(self, place: Place) -> bool:
-        return time.monotonic() - self._loaded_at.get(place.name, -_LOAD_INTERVAL) >= _LOAD_INTERVAL
+    async def _load(self, function: str, key: bytes, to: Any) -> None:
+        try:
+            await self._send([b"FUNCTION", b"LOAD", self.library.code()], key, to)
+        except _Failed as failed:
+            # After ERR the library may be there, and after a lost reply it may have been loaded: the next call finds out.
+            if failed.reply and not failed.reply.startswith("ERR "):
+                raise NotLoadedError(function, f"cannot load {self.library.server}: {failed.reply}") from failed.cause
 
-    def _still_missing(self, fn: Function) -> NotLoadedError:
-        return NotLoadedError(
-            str(fn),
-            f"the server lacks the function even after a load: it holds another version of {self._library.server}, "
-            "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
-        )
+    async def _send(self, command: list[bytes], key: bytes, to: Any) -> Any:
+        """Sends a command once. redis-py's execute_command may send it again: as its Retry says, and in a cluster of redis-py 4 always."""
+        sent = False
+        try:
+            pool = await _done(self._pool(key, to))
+            conn = await _done(pool.get_connection(*_FOR))
+            try:
+                await _done(conn.connect())
+                await _done(conn.check_health())
+                if type(to) is rx.AskError:
+                    await _done(conn.send_command("ASKING", check_health=False))
+                    await _done(conn.read_response())
+                sent = True
+                await _done(conn.send_command(*command, check_health=False))
+                return await _done(conn.read_response(disable_decoding=True))
+            finally:
+                await _done(pool.release(conn))
+        except (rx.RedisError, rx.RedisClusterException, OSError, asyncio.TimeoutError) as cause:
+            raise _Failed(cause, sent) from cause
 
-    def _refuse_old(self, fn: Function, required: bytes, info: Any) -> None:
-        text = info.decode(errors="replace") if isinstance(info, bytes) else ""
-        why = _refusal(f"{self._library.server} {self._library.version}", required.decode(), text)
-        if why:
-            raise NotLoadedError(str(fn), f"cannot load {self._library.server}: {why}")
+    def _node(self, key: bytes, to: Any) -> Any:
+        node = self._redis.get_node(to.host, to.port) if to else None
+        return node or self._redis.get_node_from_key(key)
 
-    def _load_failed(self, fn: Function, error: Exception) -> NotLoadedError | None:
-        """Returns None if the library may be there: another client loaded it, or the answer was lost."""
-        text = _reply_text(error)
-        if text is None or text.startswith("ERR "):
-            return None
-        return NotLoadedError(str(fn), f"cannot load {self._library.server}: {text}")
+    async def _refresh(self) -> None:
+        """Reads again which node has which slots, at most once a second. If no node answers, the old map stays."""
+        if time.monotonic() < self._refresh_from:
+            return
+        self._refresh_from = time.monotonic() + 1
+        try:
+            await _done(self._redis.nodes_manager.initialize())
+        except (rx.RedisError, rx.RedisClusterException, OSError, asyncio.TimeoutError):
+            pass
+
+    def _explain(self, function: str, call: Call[R], failed: _Failed) -> CallError:
+        """Returns what a failure proves."""
+        text = failed.reply or str(failed)
+        code, _, rest = failed.reply.partition(" ")
+        if code == "RLARG":
+            if rest.startswith(f"{call.name} must be called with "):
+                rest += f"; {self.library.server} on the server is not of this client's version: update the service, or run `rlfunc deploy`"
+            return ArgumentError(function, rest, code)
+        if code == "RLSTATE":
+            return StateError(function, rest.partition(": ")[0], rest.partition(": ")[2])
+        if code in call.codes:
+            return CodeError(function, f"{code} {rest}".strip(), code)
+        if not (" script: " in text or "user_function:" in text):
+            if text == "ERR Function not found":
+                why = f"{self.library.server} is not loaded on this server, or in a version without this function; run `rlfunc deploy`"
+                return NotLoadedError(function, why, code)
+            if code in _DENIED:
+                return NoPermissionError(function, text + "; `rlfunc acl service` prints what the user needs", code)
+            if code in _REFUSED or text.startswith("ERR unknown command"):
+                return NotRunError(function, text.split(",")[0], code)  # behind a comma the server quotes arguments
+        if call.read_only or not failed.sent:
+            return NotRunError(function, text, code)
+        return OutcomeUnknownError(function, text, code)
+
+    def _pool(self, key: bytes, to: Any) -> Any:
+        raise NotImplementedError
+
+    def _run(self, call: Coroutine[Any, Any, R]) -> Any:
+        raise NotImplementedError
 
 
-def _pause(attempt: int) -> float:
-    return 0.01 * 2.0 ** min(attempt - 1, 4) * random.uniform(0.5, 1)
-
-
-class SyncClient(_Base):
-    """Calls one library over a redis.Redis or redis.RedisCluster. Safe for concurrent use by threads if that is."""
+class SyncClient(Base):
+    """Calls one library over a redis.Redis or redis.RedisCluster. Threads may share it if they may share that."""
 
     _takes = (redis.Redis, redis.RedisCluster)
-    _want = "a redis.Redis or redis.RedisCluster (AsyncClient takes those of redis.asyncio)"
+    _sleep = staticmethod(time.sleep)
 
-    def __init__(
-        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool, announce: str | None
-    ) -> None:
-        super().__init__(client, library, namespace, max_attempts, auto_load, announce)
-        self._nodes = Nodes(client)
-        self._loading = threading.Lock()
-        self._announcer = None if announce is None else Announcer(self._record, self._tell)
+    def _pool(self, key: bytes, to: Any) -> Any:
+        return self._redis.get_redis_connection(self._node(key, to)).connection_pool if self._clustered else self._redis.connection_pool
 
-    def close(self) -> None:
-        """Ends the announcement, if there is one. The Redis client stays open."""
-        if self._announcer is not None:
-            self._announcer.close()
-
-    def _tell(self, record: Record, ends: bool, redirect: Redirect | None = None) -> None:
-        """Renews or withdraws an announcement. The slot may have moved since the last one, so it follows one redirect."""
+    def _run(self, call: Coroutine[Any, Any, R]) -> R:
         try:
-            place = self._place(KEY, redirect)
-            place = replace(place, pool=OwnConnection(place.pool))
-            try:
-                for command in record.commands(None if ends else self._send(place, [b"TIME"])):
-                    self._send(place, command)
-            finally:
-                place.pool.close()
-        except (_Lost, rx.RedisError) as cause:
-            self._nodes.refresh()
-            other = redirect_of(cause)
-            if other is None or redirect is not None:
-                raise
-            self._tell(record, ends, other)
-
-    def _call(self, a: Args) -> Reply:
-        command = self._command(a)
-        fn = a.function
-        assert isinstance(fn, Function)
-        attempt, loaded, redirect = 0, False, None
-        while True:
-            attempt += 1
-            try:
-                place = self._place(command[3], redirect)
-                sent = self._send(place, command)
-            except (_Lost, rx.RedisError) as cause:
-                error, again = _classify(fn, cause)
-                if isinstance(error, NotLoadedError) and not loaded and self._auto_load:
-                    loaded, attempt = True, attempt - 1
-                    self._load(fn, place)
-                    continue
-                redirect = redirect_of(cause)
-                if (again or isinstance(cause, _Lost)) and (redirect is None or not redirect.asking):
-                    self._nodes.refresh()
-                if loaded and isinstance(error, NotLoadedError):
-                    error = self._still_missing(fn)
-                if not again or attempt >= self._max_attempts:
-                    raise error from cause
-                time.sleep(_pause(attempt))
-                continue
-            return Reply(fn, sent)
-
-    def _place(self, key: bytes, redirect: Redirect | None) -> Place:
-        try:
-            return self._nodes.place(key, redirect)
-        except (rx.RedisClusterException, rx.RedisError, OSError) as cause:
-            raise _Lost(cause, sent=False) from cause
-
-    def _load(self, fn: Function, place: Place) -> None:
-        with self._loading:
-            if not self._may_load(place):
-                return  # another thread loaded it meanwhile
-            place, code = replace(place, asking=False), self._library.code()
-            try:
-                if required := _REQUIRES.search(code):
-                    with suppress(_Lost, rx.RedisError):  # the user may not run INFO
-                        self._refuse_old(fn, required[1], self._send(place, [b"INFO", b"server"]))
-                self._send(place, [b"FUNCTION", b"LOAD", code])
-            except (_Lost, rx.RedisError) as cause:
-                failed = self._load_failed(fn, cause)
-                if failed is not None:
-                    raise failed from cause
-            finally:
-                self._loaded_at[place.name] = time.monotonic()
-
-    def _send(self, place: Place, command: list[bytes]) -> Any:
-        """Sends a command once. redis-py's execute_command would send it again as retry_on_error and Retry say."""
-        try:
-            conn = place.pool.get_connection(*_FOR)
-        except (rx.RedisError, OSError) as cause:
-            raise _Lost(cause, sent=False) from cause
-        try:
-            try:
-                conn.connect()
-                conn.check_health()
-                if place.asking:
-                    conn.send_command("ASKING", check_health=False)
-                    conn.read_response()
-            except (rx.ConnectionError, rx.TimeoutError, OSError) as cause:
-                raise _Lost(cause, sent=False) from cause
-            try:
-                conn.send_command(*command, check_health=False)
-                return conn.read_response(disable_decoding=True)
-            except (rx.ConnectionError, rx.TimeoutError, rx.InvalidResponse, OSError) as cause:
-                if _reply_text(cause) is not None:
-                    raise
-                conn.disconnect()
-                raise _Lost(cause, sent=True) from cause
-        finally:
-            place.pool.release(conn)
+            call.send(None)  # nothing in it waits
+        except StopIteration as end:
+            return cast(R, end.value)
+        raise AssertionError
 
 
-class AsyncioClient(_Base):
-    """Calls one library over a client of redis.asyncio. Safe for concurrent use by tasks of one event loop."""
+class AsyncioClient(Base):
+    """Calls one library over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it."""
 
     _takes = (redis.asyncio.Redis, redis.asyncio.RedisCluster)
-    _want = "a redis.asyncio.Redis or redis.asyncio.RedisCluster (Client takes those of redis)"
+    _sleep = staticmethod(asyncio.sleep)
 
-    def __init__(
-        self, client: RedisClient, library: Library, namespace: str | None, max_attempts: int, auto_load: bool, announce: str | None
-    ) -> None:
-        super().__init__(client, library, namespace, max_attempts, auto_load, announce)
-        self._nodes = AsyncNodes(client)
-        self._loading = asyncio.Lock()
-        self._announcer = None if announce is None else AsyncAnnouncer(self._record, self._tell)
+    async def _pool(self, key: bytes, to: Any) -> Any:
+        if not self._clustered:
+            return self._redis.connection_pool
+        await self._redis.initialize()  # does nothing after the first time
+        return _NodePool(self._node(key, to))
 
-    async def close(self) -> None:
-        """Ends the announcement, if there is one. The Redis client stays open."""
-        if self._announcer is not None:
-            await self._announcer.close()
+    def _run(self, call: Coroutine[Any, Any, R]) -> Coroutine[Any, Any, R]:
+        return call
 
-    async def _tell(self, record: Record, ends: bool, redirect: Redirect | None = None) -> None:
-        """Renews or withdraws an announcement. The slot may have moved since the last one, so it follows one redirect."""
-        try:
-            place = await self._place(KEY, redirect)
-            place = replace(place, pool=AsyncOwnConnection(place.pool))
-            try:
-                for command in record.commands(None if ends else await self._send(place, [b"TIME"])):
-                    await self._send(place, command)
-            finally:
-                await place.pool.close()
-        except (_Lost, rx.RedisError) as cause:
-            await self._nodes.refresh()
-            other = redirect_of(cause)
-            if other is None or redirect is not None:
-                raise
-            await self._tell(record, ends, other)
 
-    async def _call(self, a: Args) -> Reply:
-        if self._announcer is not None:
-            self._announcer.start()
-        command = self._command(a)
-        fn = a.function
-        assert isinstance(fn, Function)
-        attempt, loaded, redirect = 0, False, None
-        while True:
-            attempt += 1
-            try:
-                place = await self._place(command[3], redirect)
-                sent = await self._send(place, command)
-            except (_Lost, rx.RedisError) as cause:
-                error, again = _classify(fn, cause)
-                if isinstance(error, NotLoadedError) and not loaded and self._auto_load:
-                    loaded, attempt = True, attempt - 1
-                    await self._load(fn, place)
-                    continue
-                redirect = redirect_of(cause)
-                if (again or isinstance(cause, _Lost)) and (redirect is None or not redirect.asking):
-                    await self._nodes.refresh()
-                if loaded and isinstance(error, NotLoadedError):
-                    error = self._still_missing(fn)
-                if not again or attempt >= self._max_attempts:
-                    raise error from cause
-                await asyncio.sleep(_pause(attempt))
-                continue
-            return Reply(fn, sent)
+class _NodePool:
+    """Has the methods of a connection pool for a node of redis.asyncio.RedisCluster."""
 
-    async def _place(self, key: bytes, redirect: Redirect | None) -> Place:
-        try:
-            return await self._nodes.place(key, redirect)
-        except (rx.RedisClusterException, rx.RedisError, OSError, asyncio.TimeoutError) as cause:
-            raise _Lost(cause, sent=False) from cause
-
-    async def _load(self, fn: Function, place: Place) -> None:
-        async with self._loading:
-            if not self._may_load(place):
-                return  # another task loaded it meanwhile
-            place, code = replace(place, asking=False), self._library.code()
-            try:
-                if required := _REQUIRES.search(code):
-                    with suppress(_Lost, rx.RedisError):  # the user may not run INFO
-                        self._refuse_old(fn, required[1], await self._send(place, [b"INFO", b"server"]))
-                await self._send(place, [b"FUNCTION", b"LOAD", code])
-            except (_Lost, rx.RedisError) as cause:
-                failed = self._load_failed(fn, cause)
-                if failed is not None:
-                    raise failed from cause
-            finally:
-                self._loaded_at[place.name] = time.monotonic()
-
-    async def _send(self, place: Place, command: list[bytes]) -> Any:
-        """Sends a command once, and closes its connection if it is cancelled: the reply would be read by another call."""
-        try:
-            conn = await place.pool.get_connection(*_FOR)
-        except (rx.RedisError, OSError, asyncio.TimeoutError) as cause:
-            raise _Lost(cause, sent=False) from cause
-        try:
-            return await self._send_on(conn, command, place.asking)
-        finally:
-            await place.pool.release(conn)
-
-    async def _send_on(self, conn: Any, command: list[bytes], asking: bool) -> Any:
-        try:
-            await conn.connect()
-            await conn.check_health()
-            if asking:
-                await conn.send_command("ASKING", check_health=False)
-                await conn.read_response()
-        except (rx.ConnectionError, rx.TimeoutError, OSError, asyncio.TimeoutError) as cause:
-            raise _Lost(cause, sent=False) from cause
-        try:
-            await conn.send_command(*command, check_health=False)
-            return await conn.read_response(disable_decoding=True)
-        except rx.ResponseError:
-            raise
-        except BaseException as cause:
-            if isinstance(cause, rx.ConnectionError) and _reply_text(cause) is not None:
-                raise
-            await conn.disconnect()
-            if isinstance(cause, (rx.RedisError, OSError, asyncio.TimeoutError)):
-                raise _Lost(cause, sent=True) from cause
-            raise
+    def __init__(self, node: Any) -> None:
+        self.release = node.release if hasattr(node, "release") else node._free.append  # redis-py 4
+        self.get_connection = lambda *_: node.acquire_connection()

@@ -1,22 +1,18 @@
 """What a failed call proves. Every error of a client is a CallError."""
 
-from __future__ import annotations
-
 
 class CallError(Exception):
     """A call that failed. Its subclasses say whether the function ran."""
 
-    def __init__(self, function: str, text: str) -> None:
+    def __init__(self, function: str, text: str, code: str = "") -> None:
         super().__init__(f"{function}: {text}")
         self.function = function
+        self.text = text
+        self.code = code  # the first word of the server's error, if there was one
 
 
 class ArgumentError(CallError, ValueError):
-    """One or more arguments are out of bounds. Nothing was written."""
-
-    def __init__(self, function: str, problems: list[str]) -> None:
-        super().__init__(function, "; ".join(problems))
-        self.problems = problems
+    """An argument is out of bounds. Nothing was written."""
 
 
 class StateError(CallError):
@@ -24,27 +20,24 @@ class StateError(CallError):
 
     def __init__(self, function: str, key: str, problem: str) -> None:
         start, brace, rest = key.partition("{")
-        shown = start + "{...}" + rest.rpartition("}")[2] if brace else key
-        super().__init__(function, f"key {shown}: {problem}; delete the key to reset it")
+        shown = f"{start}{{...}}{rest.rpartition('}')[2]}" if brace else key
+        super().__init__(function, f"key {shown}: {problem}; delete the key to reset it", "RLSTATE")
         self.key = key
-        self.problem = problem
 
 
 class CodeError(CallError):
     """An error that the function declares in its header."""
-
-    def __init__(self, function: str, code: str, text: str) -> None:
-        super().__init__(function, f"{code} {text}".strip())
-        self.code = code
-        self.text = text
 
 
 class NotRunError(CallError):
     """The function did not run, or it is read-only. You may call it again."""
 
     def __init__(self, function: str, text: str, code: str = "") -> None:
-        super().__init__(function, f"nothing written: {text}")
-        self.code = code
+        super().__init__(function, f"nothing written: {text}", code)
+
+
+class NoPermissionError(NotRunError):
+    """The Redis user may not make this call. `rlfunc acl service` prints what it needs."""
 
 
 class NotLoadedError(NotRunError):
@@ -55,8 +48,7 @@ class OutcomeUnknownError(CallError):
     """The function may have run. Calling it again may charge twice."""
 
     def __init__(self, function: str, text: str, code: str = "") -> None:
-        super().__init__(function, f"outcome unknown, it may have run: {text}")
-        self.code = code
+        super().__init__(function, f"outcome unknown, it may have run: {text}", code)
 
 
 class ReplyError(CallError):

@@ -1,61 +1,48 @@
-/** Sends a call at most once if it may have run, to one server or a cluster, and loads a missing library. */
+/** What generated clients run on: keys, words and replies, and a call that node-redis or ioredis sends once. */
 
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Announcement, CLIENTS, type Tell } from "./announce";
-import { Cluster, end, type NodeClient, type Redirect } from "./cluster";
-import { ArgumentError, CallError, CodeError, NotLoadedError, NotRunError, OutcomeUnknownError, StateError } from "./errors";
-import { Reply } from "./reply";
-import { Failure, failureOf, send, sleep, whenReady, type Find, type IORedis, type NodeRedis, type Server } from "./send";
-import { days, seconds, toMilliseconds, type Duration } from "./units";
-import { Args, checkName, toBytes, toText, type Fn } from "./wire";
+import { ArgumentError, CallError, CodeError, NoPermissionError, NotLoadedError, NotRunError } from "./errors";
+import { OutcomeUnknownError, ReplyError, StateError } from "./errors";
+import { seconds, toMilliseconds, type Duration, type Subject, type Text } from "./units";
 
-const REQUIRES = /^-- rlfunc: .* requires=(\S+)/m;
-// Each has its version in a field of INFO. Redis is last: the others have a redis_version too, for old clients.
-const PRODUCTS = ["Valkey", "Dragonfly", "Kvrocks", "Garnet", "Redis"];
-
-/** Returns a server's product and version by INFO's text. Both are empty if it has no version. */
-function identify(info: string): [product: string, version: string] {
-  const field = (name: string): string => new RegExp(`^${name}:(.+)`, "m").exec(info)?.[1]?.trim() ?? "";
-  for (const product of PRODUCTS) {
-    const version = field(`${product.toLowerCase()}_version`);
-    if (version !== "") return [field("rlfunc_embedded") === "" ? product : "embedded", version];
-  }
-  return ["", ""];
+/** What a client needs of a node-redis 4 client. node-redis never sends a written command again. */
+export interface NodeRedis {
+  readonly isReady?: boolean;
+  readonly isOpen: boolean;
+  sendCommand(args: any[], options?: { returnBuffers?: boolean }): Promise<unknown>;
 }
 
-/** Returns a text of a version's first three numbers that compares as they do. */
-const sortable = (version: string): string => [0, 1, 2].map((i) => `${Number(version.split(".")[i]) || 0}`.padStart(9, "0")).join(".");
+/** What a client needs of node-redis 4's createCluster. It sends a command again only where a node has redirected it. */
+export interface NodeCluster {
+  getSlotMaster(slot: number): unknown;
+  sendCommand(firstKey: any, isReadonly: boolean, args: any[], options?: { returnBuffers?: boolean }): Promise<unknown>;
+}
 
-/** Returns why a library does not run on a server and what to do, or an empty text if it does. */
-export function refusal(library: string, required: string, info: string): string {
-  const [product, version] = identify(info);
-  const servers = required.split(",").map((one) => one.split("-") as [string, string]);
-  const runs = servers.some(([name, least]) => name === product.toLowerCase() && sortable(version) >= sortable(least));
-  if (runs || product === "embedded") return "";
-  const wanted = servers.map(([name, least]) => `${PRODUCTS.find((p) => p.toLowerCase() === name)} ${least}`).join(" or ");
-  const found = product === "" ? "a server of unknown version" : `${product} ${version}`;
-  return `${library} requires ${wanted} or later, and this is ${found}; upgrade the server`;
+/** What a client needs of an ioredis client of one server, which has autoResendUnfulfilledCommands: false. */
+export interface IORedis {
+  readonly status: string;
+  readonly options: {
+    autoResendUnfulfilledCommands?: boolean;
+    reconnectOnError?: unknown;
+    keyPrefix?: string | undefined;
+    stringNumbers?: boolean | undefined;
+  };
+  callBuffer(command: string, ...args: any[]): Promise<unknown>;
 }
 
 /** What a client sends its calls over. */
-export type Redis = NodeRedis | IORedis | Cluster;
+export type Redis = NodeRedis | NodeCluster | IORedis;
 
 /** Options of a client. */
 export interface Options {
   /** Begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name. */
   namespace?: string;
-  /** How often a call is sent while each failure proves that nothing ran. Defaults to 3. */
-  maxAttempts?: number;
   /** Loads a missing library, and never replaces one. Defaults to true. */
   autoLoad?: boolean;
-  /** Longest wait for a connection and a reply, for each attempt: above 0, and at most days(24). Defaults to 5 s. */
+  /** Longest wait for a connection, and then for the reply: above 0, and at most days(24). Defaults to 5 s. */
   timeout?: Duration;
-  /**
-   * Names the service: each minute the client then tells the server that it uses the library, until close(), so that `rlfunc plan`,
-   * `deploy` and `retire` see it. 1 to 64 of A-Z a-z 0-9 _ - . Defaults to no announcement.
-   */
-  announce?: string;
 }
 
 /** A library's names. Its code is in the folder lua. */
@@ -63,234 +50,339 @@ export interface Library {
   readonly name: string;
   readonly version: string;
   readonly server: string;
+  /**
+   * What a connection tells `rlfunc plan`, `deploy` and `retire` about its program: "ratelimit_v1@1.2.0". Several are joined by
+   * "+". node-redis 4.6.11 and newer take it as clientInfoTag.
+   */
+  readonly identity: string;
 }
 
-const RETRIED = new Set(["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN", "BUSY"]);
-const REFUSED = new Set(["OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED"]);
-const DIFFERS =
-  "on the server is newer than this client: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`";
-const LOAD_INTERVAL_MS = 1000;
-const MAX_TIMEOUT = days(24); // setTimeout fires at once after 2^31 ms or more
-
-/** Returns what a failure proves, and whether the call may be sent again. */
-function classify(fn: Fn, f: Failure): [error: CallError, again: boolean] {
-  const name = `${fn.library}.${fn.name}`;
-  const text = f.message;
-  const cause = f.cause ?? f;
-  if (f.kind !== "reply") {
-    if (f.kind === "not sent" || fn.readOnly) return [new NotRunError(name, text, "", cause), true];
-    return [new OutcomeUnknownError(name, text, "", cause), false];
-  }
-  const space = text.indexOf(" ");
-  const code = space < 0 ? text : text.slice(0, space);
-  const rest = space < 0 ? "" : text.slice(space + 1);
-  if (code === "RLARG") {
-    const differs = rest.startsWith(`${fn.name} must be called with `) ? `; ${fn.library} ${DIFFERS}` : "";
-    return [new ArgumentError(name, [rest + differs], cause), false];
-  }
-  if (code === "RLSTATE") {
-    const colon = rest.indexOf(": ");
-    return [new StateError(name, colon < 0 ? rest : rest.slice(0, colon), colon < 0 ? "unreadable" : rest.slice(colon + 2), cause), false];
-  }
-  if (fn.codes.includes(code)) return [new CodeError(name, code, rest, cause), false];
-  if (text.includes(" script: ") || text.includes("user_function:")) return [new OutcomeUnknownError(name, text, code, cause), false];
-  if (text === "ERR Function not found") {
-    return [new NotLoadedError(name, `${fn.library} lacks the function on this server; run \`rlfunc deploy\``, code, cause), false];
-  }
-  if (RETRIED.has(code) || text === "ERR max number of clients reached") return [new NotRunError(name, text, code, cause), true];
-  if (REFUSED.has(code)) return [new NotRunError(name, text, code, cause), false];
-  if (text.startsWith("ERR unknown command")) return [new NotRunError(name, "the server has no FCALL: functions need Redis 7", code, cause), false];
-  return [new OutcomeUnknownError(name, text, code, cause), false];
+/** The fields of a group's row, and what follows the tag in each of its keys. */
+export interface Row {
+  readonly fields: readonly Field[];
+  readonly keys?: (row: any) => readonly (readonly Part[])[];
 }
+
+/** The name of an argument, with a question mark if a call may omit it, or of a group with its rows. */
+export type Field = string | readonly [name: string, row: Row];
+type Part = string | number | Uint8Array | undefined;
+type Word = string | Uint8Array;
+
+/** One function of a library, as it is called. */
+export interface Fn<R> {
+  readonly name: string;
+  /** The subjects that its keys are made of. */
+  readonly subjects: readonly string[];
+  /** Its arguments, in the order of the wire. */
+  readonly args: readonly Field[];
+  readonly result: Reader<R>;
+  readonly readOnly?: boolean;
+  /** The codes that it declares beside RLARG and RLSTATE. */
+  readonly codes?: readonly string[];
+}
+
+const { Buffer } = globalThis as unknown as { Buffer: { from(data: Word): Uint8Array } };
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Returns a text as it is sent: as it is, or the bytes that it has lone surrogates for. */
+function sendable(text: Text): Word {
+  if (typeof text !== "string" || !/\p{Surrogate}/u.test(text)) return text;
+  return Uint8Array.from(Array.from(text).flatMap((char) => {
+    const byte = (char.codePointAt(0) as number) - 0xdc00;
+    if (byte >= 0x80 && byte <= 0xff) return [byte];
+    if (/\p{Surrogate}/u.test(char)) throw new RangeError("text must have no lone surrogates");
+    return [...encoder.encode(char)];
+  }));
+}
+
+/** Returns the string of some bytes; those that are not UTF-8 become lone surrogates. */
+function toText(raw: Uint8Array): string {
+  const decode = (from: number, to: number): string | undefined => {
+    try {
+      return to > raw.length ? undefined : decoder.decode(raw.subarray(from, to));
+    } catch {
+      return undefined;
+    }
+  };
+  let out = "";
+  for (let at = 0; at < raw.length; ) {
+    const length = [raw.length - at, 1, 2, 3, 4].find((n) => decode(at, at + n) !== undefined) ?? 0;
+    out += decode(at, at + length) || String.fromCharCode(0xdc00 + (raw[at] as number));
+    at += length || 1;
+  }
+  return out;
+}
+
+/** Returns the hash tag of a subject's keys: the subject if it is plain, else ~ and 128 bits of its SHA-256. */
+function tag(text: Text): string {
+  const raw = sendable(text);
+  const plain = typeof raw === "string" ? raw : raw.length <= 64 ? toText(raw) : "";
+  return /^[A-Za-z0-9_.@+/=-]{1,64}$/.test(plain) ? plain : "~" + createHash("sha256").update(raw).digest("hex").slice(0, 32);
+}
+
+/** Returns an argument as it is sent. Whether it may have this value is for the server to say. */
+function word(value: unknown): Word {
+  if (value === undefined || typeof value === "boolean") return value === undefined ? "" : String(Number(value));
+  if (typeof value === "string" || value instanceof Uint8Array) return sendable(value);
+  if (typeof value === "number" || typeof value === "bigint") return String(value);
+  throw new RangeError(`arguments must be numbers, texts, bools or rows, got ${value === null ? "null" : typeof value}`);
+}
+
+function rows(name: string, row: Row, given: unknown): Word | undefined {
+  if (!Array.isArray(given)) throw new RangeError(`${name} must be an array of rows`);
+  const cell = (w: Word): string => {
+    if (typeof w === "string" && /^[A-Za-z0-9_.@+/=-]*$/.test(w)) return w;
+    const hex = (byte: number): string => byte.toString(16).padStart(2, "0");
+    return Array.from(Buffer.from(w), (byte) => String.fromCharCode(byte).replace(/[^A-Za-z0-9_.@+/=-]/, `%${hex(byte)}`)).join("");
+  };
+  return given.map((one, i) => words(`${name}.${i}.`, row.fields, one, ["of"]).map(cell).join(",") + ";").join("");
+}
+
+/** Returns fields of an object in order, without those that are omitted at the end. */
+function words(where: string, fields: readonly Field[], given: any, besides: readonly string[]): Word[] {
+  const named = fields.map((f) => (typeof f === "string" ? f : f[0]));
+  const names = named.map((n) => n.replace("?", ""));
+  for (const name of Object.keys(given)) {
+    if (names.includes(name) || besides.includes(name)) continue;
+    const missing = named.filter((n) => !n.endsWith("?") && given[n] === undefined);
+    const left = missing.length > 0 ? missing : names.filter((n) => given[n] === undefined);
+    throw new RangeError(`unknown argument ${where}${name}: did you mean ${left.join(" or ")}?`);
+  }
+  const values = fields.map((f, i) => {
+    const value = given[names[i] as string];
+    return typeof f === "string" || value === undefined ? value : rows(names[i] as string, f[1], value);
+  });
+  while (values.length > 0 && values[values.length - 1] === undefined) values.pop();
+  return values.map(word);
+}
+
+/** Reads what a reply has in a result's place. */
+export type Reader<T> = (sent: unknown, at: string) => T;
+
+function need(ok: boolean, at: string, must: string, sent: unknown): void {
+  if (ok) return;
+  const bytes = sent instanceof Uint8Array ? `text of ${sent.length} bytes` : String(sent);
+  const got = Array.isArray(sent) ? `an array of ${sent.length}` : bytes;
+  throw new RangeError(`${at} must be ${must}, got ${got}; the server's library may differ from this client's`);
+}
+
+export const number: Reader<any> = (sent, at) => {
+  need(typeof sent === "number", at, "a whole number", sent);
+  return sent;
+};
+
+export const bool: Reader<boolean> = (sent, at) => {
+  need(sent === 0 || sent === 1, at, "0 or 1", sent);
+  return sent === 1;
+};
+
+/** Reads a time; 0 is none. */
+export const time: Reader<any> = (sent, at) => number(sent, at) || undefined;
+
+export const text: Reader<string> = (sent, at) => {
+  need(sent instanceof Uint8Array, at, "text", sent);
+  return toText(sent as Uint8Array);
+};
+
+export const float: Reader<number> = (sent, at) => {
+  const value = Number(text(sent, at) || NaN);
+  need(!Number.isNaN(value), at, "a number", sent);
+  return value;
+};
+
+/** Reads one of the words of an enum. */
+export const oneOf = <T extends string>(values: readonly T[]): Reader<T> => (sent, at) => {
+  const value = text(sent, at) as T;
+  need(values.includes(value), at, `one of ${values.join(", ")}`, sent);
+  return value;
+};
+
+/** Reads an object's fields in order. What follows them is a newer library's, and nobody reads it. */
+export const record = <R>(fields: { readonly [K in keyof R]: Reader<R[K]> }): Reader<R> => (sent, at) => {
+  const all = Object.entries<Reader<unknown>>(fields);
+  need(Array.isArray(sent) && sent.length >= all.length, at || "the reply", `an array of ${all.length} results`, sent);
+  return Object.fromEntries(all.map(([name, read], i) => [name, read((sent as unknown[])[i], at && `${at}.${name}` || name)])) as R;
+};
+
+export const list = <T>(row: Reader<T>): Reader<T[]> => (sent, at) => {
+  need(Array.isArray(sent), at, "an array", sent);
+  return (sent as unknown[]).map((one, i) => row(one, `${at}.${i}`));
+};
+
+/** A failure below: the server's error, or a connection without an answer. */
+class Failure extends Error {
+  constructor(text: string, readonly kind: "reply" | "not sent" | "lost", readonly cause?: unknown) {
+    super(text);
+  }
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const DENIED = ["NOPERM", "NOAUTH", "WRONGPASS", "DENIED"];
+/** What Redis answers before it starts a function. */
+const REFUSED = [
+  "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING", "MASTERDOWN", "BUSY", "OOM", "NOREPLICAS", "MISCONF", "CROSSSLOT",
+];
+const MAX_TIMEOUT_MS = 24 * 86_400_000; // setTimeout fires at once after 2^31 ms or more
 
 /** Returns why a Redis client cannot be used, if so. */
-function unfit(redis: Redis): string | undefined {
-  if (redis instanceof Cluster) return undefined;
-  const isObject = typeof redis === "object" && redis !== null;
-  if (!isObject || "slots" in redis || "nodes" in redis || "isPipeline" in redis || !("callBuffer" in redis || "isOpen" in redis)) {
-    return "want a node-redis or ioredis client of one server, or a Cluster of this package";
+function unfit(redis: any): string | undefined {
+  const sends = typeof redis === "object" && redis !== null && ("callBuffer" in redis || "sendCommand" in redis);
+  if (!sends || redis.isPipeline || redis.isCluster) {
+    return "want a client of node-redis 4, its createCluster, or a client of ioredis for one server";
   }
+  const o = redis.options ?? {};
   if (!("callBuffer" in redis)) {
     if ("withTypeMapping" in redis) return "node-redis 5 is not supported; install redis@4";
-    const o = (redis as { options?: { legacyMode?: boolean } }).options;
-    return o?.legacyMode ? "set no legacyMode of node-redis: its commands return nothing" : undefined;
+    return o.legacyMode ? "set no legacyMode of node-redis: its commands return nothing" : undefined;
   }
-  const o = redis.options;
-  if (o.autoResendUnfulfilledCommands !== false) return "set autoResendUnfulfilledCommands of ioredis to false: it sends a call again that may have run";
+  if (o.autoResendUnfulfilledCommands !== false) {
+    return "set autoResendUnfulfilledCommands of ioredis to false: it sends a call again that may have run";
+  }
   if (o.reconnectOnError) return "set no reconnectOnError of ioredis: it may send a call again that may have run";
   if (o.keyPrefix) return "set no keyPrefix of ioredis: other clients would use other keys; set namespace";
-  if (o.stringNumbers) return "set no stringNumbers of ioredis: results would not be numbers";
-  return undefined;
-}
-
-/** The only server of a client that is not a cluster's. */
-class Single {
-  private readonly server: Server;
-
-  constructor(redis: NodeRedis | IORedis) {
-    this.server = { name: "the client", redis, pending: 0 };
-  }
-
-  find(): Server | string {
-    const redis = this.server.redis;
-    if ("callBuffer" in redis) {
-      if (redis.status === "end") throw new Failure("the ioredis client is closed", "not sent");
-    } else if (!redis.isOpen) throw new Failure("the node-redis client is closed; call connect()", "not sent");
-    return whenReady(this.server);
-  }
-
-  failed(): undefined {
-    return undefined; // there is no other
-  }
-
-  /** Returns a client of database 0, whose connection ends after use. */
-  forAnnouncements(_?: Redirect): { find: Find; done: () => void } {
-    const given = this.server.redis;
-    const redis = given.duplicate("callBuffer" in given ? { db: 0 } : { url: undefined, database: 0 }) as NodeClient;
-    redis.on("error", () => undefined);
-    redis.connect().catch(() => undefined); // ioredis connects by itself
-    return { find: () => whenReady({ name: "the client", redis, pending: 0 }), done: () => ("callBuffer" in redis ? void redis.disconnect() : end(redis)) };
-  }
-}
-
-/** A load of a library, and when the last one ended. */
-interface Load {
-  running?: Promise<void> | undefined;
-  endedAt: number;
+  return o.stringNumbers ? "set no stringNumbers of ioredis: results would not be numbers" : undefined;
 }
 
 /** What every library's client is made of. Its members begin with _, as no function of a library does. */
 export class BaseClient {
-  private readonly _redis: Single | Cluster;
-  private readonly _library: Library;
   private readonly _namespace: string;
-  private readonly _maxAttempts: number;
   private readonly _autoLoad: boolean;
   private readonly _timeoutMs: number;
-  private readonly _loads = new Map<string, Load>(); // by server
-  private readonly _announcement: Announcement | undefined;
+  private _loadFrom = -Infinity;
 
-  constructor(redis: Redis, library: Library, o: Options) {
-    this._namespace = o.namespace ?? library.name;
-    checkName("namespace", this._namespace);
-    this._maxAttempts = o.maxAttempts ?? 3;
-    if (!Number.isInteger(this._maxAttempts) || this._maxAttempts < 1) {
-      throw new RangeError(`client of ${library.name}: maxAttempts must be 1 or more, got ${this._maxAttempts}`);
-    }
+  constructor(private readonly _redis: Redis, private readonly _library: Library, o: Options) {
+    this._namespace = o.namespace ?? _library.name;
     this._autoLoad = o.autoLoad ?? true;
-    if (typeof this._autoLoad !== "boolean") throw new TypeError(`client of ${library.name}: autoLoad must be true or false, got ${String(o.autoLoad)}`);
-    const timeout = o.timeout ?? seconds(5);
-    if (typeof timeout !== "number" || !(timeout > 0 && timeout <= MAX_TIMEOUT)) {
-      throw new RangeError(`client of ${library.name}: timeout must be above 0 and at most days(24), got ${String(timeout)} microseconds`);
+    this._timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
+    const problem = unfit(_redis);
+    if (problem !== undefined) throw new TypeError(`client of ${_library.name}: ${problem}`);
+    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(this._namespace)) {
+      throw new RangeError(`namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got ${this._namespace}`);
     }
-    this._timeoutMs = toMilliseconds(timeout);
-    const problem = unfit(redis);
-    if (problem !== undefined) throw new TypeError(`client of ${library.name}: ${problem}`);
-    this._redis = redis instanceof Cluster ? redis : new Single(redis);
-    this._library = library;
-    if (o.announce === undefined) return;
-    checkName("announce", o.announce);
-    this._announcement = new Announcement(`${library.server}@${library.version}`, o.announce, (run) => this._announcing(run));
+    if (!(this._timeoutMs > 0 && this._timeoutMs <= MAX_TIMEOUT_MS)) throw new RangeError("timeout must be above 0 and at most days(24)");
   }
 
-  /** Ends the announcement, if there is one. The Redis client stays open. */
-  async close(): Promise<void> {
-    await this._announcement?.end();
+  /** Returns `<namespace>:{<tag>}:<suffix>`, with `:<part>` for each part that is given. */
+  protected _key(subject: Subject, ...parts: readonly Part[]): string {
+    if (!(typeof subject === "string" || subject instanceof Uint8Array) || subject.length === 0) {
+      throw new RangeError("a subject must be a string or bytes, and not be empty");
+    }
+    const given = parts.filter((part) => part !== undefined && part !== "" && !(part instanceof Uint8Array && part.length === 0));
+    const suffix = given.map((part) => tag(typeof part === "number" ? String(part) : part as Text)).join(":");
+    return `${this._namespace}:{${tag(subject)}}:${suffix}`;
   }
 
-  /** The slot may have moved since the last announcement, so it follows one redirect. */
-  private async _announcing(run: (tell: Tell) => Promise<void>, redirect?: Redirect): Promise<void> {
-    const { find, done } = this._redis.forAnnouncements(redirect);
-    let server: Server | string = "";
+  /** Returns the keys of rows. */
+  protected _keys(subject: Subject, row: Row, given: readonly any[] = []): string[] {
+    return given.flatMap((one) => (row.keys as (row: any) => Part[][])(one).map((parts) => this._key(one.of ?? subject, ...parts)));
+  }
+
+  protected async _call<R>(fn: Fn<R>, given: object, keys: () => string[]): Promise<R> {
+    const name = `${this._library.name}.${fn.name}`;
+    let command: Word[];
+    let key: string;
     try {
-      await run((...command) => send(() => (server = find()), command, this._timeoutMs, redirect?.asking));
-    } catch (cause) {
-      const other = this._redis.failed(failureOf(cause), server);
-      if (other === undefined || redirect !== undefined) throw cause;
-      await this._announcing(run, other);
-    } finally {
-      done();
+      const args = words("", fn.args, given, fn.subjects);
+      const all = keys();
+      key = all[0] ?? "";
+      command = [fn.readOnly ? "FCALL_RO" : "FCALL", `${this._library.server}_${fn.name}`, String(all.length), ...all, ...args];
+    } catch (error) {
+      throw error instanceof RangeError || error instanceof TypeError ? new ArgumentError(name, error.message) : error;
     }
-  }
-
-  protected _start(fn: Fn): Args {
-    return new Args(`${fn.library}.${fn.name}`, this._namespace);
-  }
-
-  protected async _call(fn: Fn, a: Args): Promise<Reply> {
-    const verb = fn.readOnly ? "FCALL_RO" : "FCALL";
-    const command = [verb, `${this._library.server}_${fn.name}`, ...a.words(fn.omissible)];
-    let loaded = false;
-    let redirect: Redirect | undefined;
-    for (let attempt = 1; ; attempt++) {
+    for (let loaded = false; ; loaded = true) {
       let sent: unknown;
-      let server: Server | string = "";
       try {
-        sent = await send(() => (server = this._redis.find(a.keys[0] ?? "", redirect)), command, this._timeoutMs, redirect?.asking);
+        sent = await this._send(command, key);
       } catch (cause) {
-        const failure = failureOf(cause);
-        const [error, again] = classify(fn, failure);
-        if (error instanceof NotLoadedError && this._autoLoad && !loaded && typeof server !== "string") {
-          loaded = true;
-          attempt--;
-          await this._load(fn, server);
-          continue;
-        }
-        if (error instanceof NotLoadedError && loaded) {
-          throw new NotLoadedError(
-            error.function,
-            `the server lacks the function even after a load: it holds another version of ${this._library.server}, ` +
-              "or a node without it answers; a client never replaces a library: run `rlfunc deploy`",
-            error.code,
-            error.cause,
-          );
-        }
-        if (again || failure.kind === "lost") redirect = this._redis.failed(failure, server);
-        if (!again || attempt >= this._maxAttempts) throw error;
-        await sleep(10 * 2 ** Math.min(attempt - 1, 4) * (0.5 + Math.random() / 2));
+        const error = this._explain(name, fn, cause as Failure);
+        if (!(error instanceof NotLoadedError)) throw error;
+        if (loaded) this._loadFrom = performance.now() + 1000; // no load for each call of what a load does not help
+        if (loaded || !this._autoLoad || performance.now() < this._loadFrom) throw error;
+        await this._load(name, key);
         continue;
       }
-      return new Reply(fn, sent);
+      try {
+        return fn.result(Array.isArray(sent) ? sent : [sent], "");
+      } catch (error) {
+        throw error instanceof RangeError ? new ReplyError(name, error.message) : error;
+      }
     }
   }
 
-  /** Loads the library, at most once a second for each server. Calls that find it missing meanwhile wait for the same load. */
-  private async _load(fn: Fn, server: Server): Promise<void> {
-    const load = this._loads.get(server.name) ?? { endedAt: -Infinity };
-    this._loads.set(server.name, load);
-    if (load.running === undefined) {
-      if (performance.now() - load.endedAt < LOAD_INTERVAL_MS) return;
-      load.running = this._loadOnce(fn, server).finally(() => {
-        load.endedAt = performance.now();
-        load.running = undefined;
-      });
-    }
-    return load.running;
-  }
-
-  private async _loadOnce(fn: Fn, server: Server): Promise<void> {
+  private async _load(name: string, key: string): Promise<void> {
     // Git may have checked it out with CRLF.
     const code = toText(readFileSync(join(__dirname, "..", "lua", `${this._library.name}.lua`))).replace(/\r\n/g, "\n");
-    const required = REQUIRES.exec(code)?.[1];
-    if (required !== undefined) {
-      let info: unknown;
-      try {
-        info = await send(() => whenReady(server), ["INFO", "server"], this._timeoutMs);
-      } catch {
-        // The user may not run it.
-      }
-      const { server: name, version } = this._library;
-      const why = info === undefined ? "" : refusal(`${name} ${version}`, required, info instanceof Uint8Array ? toText(info) : "");
-      if (why !== "") throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${name}: ${why}`, "", undefined);
-    }
     try {
-      await send(() => whenReady(server), ["FUNCTION", "LOAD", toBytes(code)!], this._timeoutMs);
+      await this._send(["FUNCTION", "LOAD", code], key);
     } catch (cause) {
       // After ERR the library may be there, and after a lost reply it may have been loaded: the next call finds out.
-      const f = failureOf(cause);
-      if (f.kind === "reply" && !f.message.startsWith("ERR ")) {
-        throw new NotLoadedError(`${fn.library}.${fn.name}`, `cannot load ${this._library.server}: ${f.message}`, "", cause);
+      const { kind, message } = cause as Failure;
+      if (kind !== "reply" || message.startsWith("ERR ")) return;
+      throw new NotLoadedError(name, `cannot load ${this._library.server}: ${message}`, "", cause);
+    }
+  }
+
+  /** Sends a command once, as soon as there is a connection. Its error is a Failure. */
+  private async _send(command: readonly Word[], key: string): Promise<unknown> {
+    const redis: any = this._redis;
+    const clustered = "getSlotMaster" in redis;
+    const ready = (): boolean => clustered || ("callBuffer" in redis ? redis.status === "ready" : redis.isOpen && (redis.isReady ?? true));
+    for (const deadline = performance.now() + this._timeoutMs; !ready(); await sleep(5)) {
+      if (redis.status === "end" || redis.isOpen === false) throw new Failure("the Redis client is closed; call connect()", "not sent");
+      if (performance.now() >= deadline) throw new Failure(`no connection in ${this._timeoutMs} ms`, "not sent");
+    }
+    const [name, ...rest] = command.map((w) => (typeof w === "string" ? w : Buffer.from(w))) as [string, ...Word[]];
+    const options = { returnBuffers: true };
+    const answer: Promise<unknown> = "callBuffer" in redis ? redis.callBuffer(name, ...rest)
+      : clustered ? redis.sendCommand(key, false, [name, ...rest], options) : redis.sendCommand([name, ...rest], options);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Failure(`no reply in ${this._timeoutMs} ms`, "lost")), this._timeoutMs);
+    });
+    try {
+      return await Promise.race([answer, late]);
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      const names = [];
+      for (let at = Object.getPrototypeOf(error ?? {}); at; at = Object.getPrototypeOf(at)) names.push(at.constructor.name);
+      const kind = names.some((n) => n === "ErrorReply" || n === "ReplyError") ? "reply"
+        : names.some((n) => n === "ClientClosedError" || n === "ClientOfflineError" || n === "TypeError") ? "not sent" : "lost";
+      throw new Failure(error instanceof Error ? error.message : String(error), kind, error);
+    } finally {
+      clearTimeout(timer);
+      answer.catch(() => undefined); // the race may be over
+    }
+  }
+
+  /** Returns what a failure proves. */
+  private _explain(name: string, fn: Fn<unknown>, failure: Failure): CallError {
+    const text = failure.message;
+    const cause = failure.cause ?? failure;
+    const code = failure.kind === "reply" ? (text.split(" ", 1)[0] as string) : "";
+    const rest = text.slice(code.length + 1);
+    if (code === "RLARG") {
+      const differs = `; ${this._library.server} on the server is not of this client's version:` +
+        " update the service, or run `rlfunc deploy`";
+      return new ArgumentError(name, rest.startsWith(`${fn.name} must be called with `) ? rest + differs : rest, code, cause);
+    }
+    if (code === "RLSTATE") {
+      const [key = "", ...problem] = rest.split(": ");
+      return new StateError(name, key, problem.join(": "), cause);
+    }
+    if (fn.codes?.includes(code)) return new CodeError(name, text, code, cause);
+    if (code !== "" && !text.includes(" script: ") && !text.includes("user_function:")) {
+      if (text === "ERR Function not found") {
+        const why = `${this._library.server} is not loaded on this server, or in a version without this function; run \`rlfunc deploy\``;
+        return new NotLoadedError(name, why, code, cause);
+      }
+      if (DENIED.includes(code)) {
+        return new NoPermissionError(name, `${text}; \`rlfunc acl service\` prints what the user needs`, code, cause);
+      }
+      if (REFUSED.includes(code) || text.startsWith("ERR unknown command")) {
+        return new NotRunError(name, text.split(",", 1)[0] as string, code, cause); // behind a comma the server quotes arguments
       }
     }
+    return new (fn.readOnly || failure.kind === "not sent" ? NotRunError : OutcomeUnknownError)(name, text, code, cause);
   }
 }

@@ -13,13 +13,13 @@
 --- @result sizes.size     count                entries of its list
 --- @result sizes.seen     count                entries of its receipts
 --- @result total          count                fields of all tables, the bucket's bytes and the second's fields
-local function groups(bucket, second, logs, tables)
+local function groups(bucket, second, logs, logs_list, logs_seen, tables, tables_hash)
   local out, total = {}, redis.call('STRLEN', bucket) + redis.call('HLEN', second)
   for i = 1, #logs do
-    out[i] = {size = redis.call('LLEN', logs[i].list), seen = redis.call('ZCARD', logs[i].seen)}
+    out[i] = {size = redis.call('LLEN', logs_list[i]), seen = redis.call('ZCARD', logs_seen[i])}
   end
   for i = 1, #tables do
-    total = total + redis.call('HLEN', tables[i].hash)
+    total = total + redis.call('HLEN', tables_hash[i])
   end
   return out, total
 end

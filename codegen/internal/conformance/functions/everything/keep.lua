@@ -7,9 +7,9 @@
 --- @arg    lots.name   text[16]                            the lot's name
 --- @key    lots.left   string[left:<name>] forever         what is left of it
 --- @result stock       count                               how much there is after the call
-local function keep(stock, recent, name, amount, lots)
+local function keep(stock, recent, name, amount, lots, lots_left)
   for i = 1, #lots do
-    redis.call('INCRBY', lots[i].left, amount)
+    redis.call('INCRBY', lots_left[i], amount)
   end
   redis.call('SET', recent, amount, 'PX', 60000)
   return redis.call('HINCRBY', stock, name, amount)

@@ -1,3 +1,2 @@
 --- One function of each shape that the dialect can express: what is sent comes back.
 --- @library everything 2.3.4
---- @requires redis 7.0, valkey 7.2

@@ -1,9 +1,9 @@
 --- Answers with its own rows, of two packed groups.
 --- @key    bucket         string[state]            the subject's key
 --- @arg    before         count                    an argument before the groups
---- @arg    items          packed(item)[0..4]       rows of several subjects, prepared by a lib file
+--- @arg    items          group(item)[0..4]       rows of several subjects, prepared by a lib file
 --- @arg    between        text[16]?                an argument between the groups
---- @arg    pairs_of       packed[1..2]             rows that this file declares
+--- @arg    pairs_of       group[1..2]             rows that this file declares
 --- @arg    pairs_of.left  text[64]                 a text
 --- @arg    pairs_of.right count                    a number
 --- @arg    pairs_of.third count[1..9]?             a number that may be absent

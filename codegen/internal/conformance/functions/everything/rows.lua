@@ -26,12 +26,12 @@
 --- @result tiers          group                    a row for each tier
 --- @result tiers.block    duration                 its block, 0 when absent
 --- @result after          text                     after, empty when absent
-local function rows(bucket, before, limits, tiers, after)
+local function rows(bucket, before, limits, limits_log, limits_seen, limits_state, tiers, after)
   local out = {}
   for i = 1, #limits do
     local row = limits[i]
     out[i] = {
-      name = row.name, log = row.log, seen = row.seen, state = row.state, kind = row.kind, window_us = row.window_us, cost = row.cost, ok = true,
+      name = row.name, log = limits_log[i], seen = limits_seen[i], state = limits_state[i], kind = row.kind, window_us = row.window_us, cost = row.cost, ok = true,
     }
   end
   local blocks = {}

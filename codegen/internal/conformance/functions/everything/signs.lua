@@ -8,7 +8,7 @@
 --- @arg    weight        float[0..1]=0.5             a number with a default
 --- @arg    region        text[16]="eu west = 1"      a text with a default
 --- @arg    strict        bool=true                   a bool that is true by default
---- @arg    steps         packed[0..4]                packed rows
+--- @arg    steps         group[0..4]                packed rows
 --- @arg    steps.by      int[-5..5]                  a whole number with a sign
 --- @arg    steps.rate    float[-1..1]=-0.25          a number with a default
 --- @arg    steps.on      bool=true                   a bool that is true by default

@@ -6,9 +6,9 @@
 --- @key    others         string[state][0..4]     keys of other subjects
 --- @arg    number         count[1..9]              an argument before
 --- @arg    note           text[16]?                a text that may be absent
---- @arg    pairs_of       packed[1..2]             rows that are always there
+--- @arg    pairs_of       group[1..2]             rows that are always there
 --- @arg    pairs_of.left  text[64]                 a text
---- @arg    items          packed(item)[0..2]       rows with keys
+--- @arg    items          group(item)[0..2]       rows with keys
 --- @result number         count                    its number
 --- @result keys           group                    every key, in order
 --- @result keys.name      text                     the key

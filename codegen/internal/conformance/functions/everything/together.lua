@@ -16,38 +16,29 @@
 --- @arg    rows.id       text[8]                   which
 --- @arg    rows.part     count[0..100]?            a part
 --- @arg    rows.whole    count[0..100]=50          the whole
---- @arg    names         list[0..4] of text[8]     names
---- @arg    packs         packed[0..4]              packed rows
+--- @arg    names         group[0..4]               names
+--- @arg    names.name    text[8]                   a name
+--- @arg    packs         group[0..4]              rows
 --- @arg    packs.low     int[-9..9]                one end
 --- @arg    packs.high    int[-9..9]?               the other
 --- @arg    packs.wait    duration[1us..1d]=1s      how long
---- @must   cost be at most limit: it can never be allowed
---- @must   cost * limit be below 5000 if kind is two
---- @must   share be below 1 unless fast
---- @must   start + window be at most after
---- @must   hold be omitted if no receipt
---- @must   start and after be given if kind is three
---- @must   receipt or other be given if fast
---- @must   other differ from receipt
---- @must   kind not be two if fast
---- @must   limit be 7 or 9 if kind is one and fast
---- @must   rows.part be at most rows.whole
---- @must   rows.part * cost be at most limit * 100
---- @must   rows differ in id or whole
---- @must   names differ
---- @must   names have as many rows as rows if fast
---- @must   packs.low be at most packs.high
---- @must   packs.wait be at least 1ms
---- @must   packs.wait be at most window: a pack waits within it
+--- @must   cost <= limit: it can never be allowed
+--- @must   kind ~= 'two' or cost * limit < 5000: a two is small
+--- @must   fast or share == nil or share < 1: only the fast take all
+--- @must   start_us == nil or after_us == nil or start_us + window_us <= after_us: it takes its time
+--- @must   receipt or not hold_us: a receipt is held
+--- @must   kind ~= 'three' or (start_us and after_us): a three has both ends
+--- @must   not fast or receipt or other: the fast are known
+--- @must   receipt == nil or other ~= receipt: two IDs are two
+--- @must   not (kind == 'two' and fast): no two is fast
+--- @must   not fast or #names == #rows: each row has a name
+--- @must   rows.part == nil or rows.part <= rows.whole: a part is no more than all
+--- @must   packs.high == nil or packs.low <= packs.high: low is not above high
+--- @must   packs.wait_us >= 1000: nobody waits less
 --- @result sum           count                     the costs
 local function together(
   bucket, kind, limit, window_us, cost, share, start_us, after_us, hold_us, receipt, other, fast, rows, names, packs) -- rlfunc:ignore unused-parameter the rules are about them
   local sum = cost
-  for i = 1, #packs do
-    if packs[i].wait_us > window_us then
-      return nil, {err = string.format('RLARG packs.%d.wait must be at most window: a pack waits within it', i - 1)}
-    end
-  end
   for i = 1, #rows do
     sum = sum + (rows[i].part or 0)
   end

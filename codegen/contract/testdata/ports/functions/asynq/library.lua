@@ -1,5 +1,0 @@
---- Queues of tasks, each handed to one worker for the length of a lease, as asynq keeps them.
----
---- Unlike in asynq, all tasks of a queue are fields of one hash: a call declares its keys, and dequeue learns the task's id only
---- when it takes it.
---- @library asynq 1.0.0

@@ -1,5 +1,0 @@
---- Batches of events that are worked on together, as inngest collects them.
----
---- A pointer names the batch to which events are added. In inngest the script makes that batch's keys from the pointer; here the caller
---- says which batch it takes for the current one, and is told if it is another. Sizes are bytes of events, not memory.
---- @library batches 1.0.0

@@ -1,2 +1,0 @@
---- A leaderboard of best scores, which are the highest or the lowest, with a log of each player's improvements.
---- @library bestscore 1.0.0

@@ -1,2 +1,0 @@
---- Jobs that come again and again: a tick moves those that are due to a queue, and says when they are due next.
---- @library cronqueue 1.0.0

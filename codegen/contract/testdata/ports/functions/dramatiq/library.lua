@@ -1,5 +1,0 @@
---- A broker's queues: messages that workers fetch, acknowledge or give back, as dramatiq keeps them.
----
---- In dramatiq one script takes a command and finds the keys of dead workers by KEYS. Here the caller names the dead worker, which
---- fetch tells it.
---- @library dramatiq 1.0.0

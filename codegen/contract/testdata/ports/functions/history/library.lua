@@ -1,5 +1,0 @@
---- The newest publications of a channel, with offsets by which subscribers recover what they missed, as centrifuge keeps them.
----
---- A channel without its meta key begins a new epoch, and offsets of another epoch say nothing. Publishing to subscribers is left to
---- the caller.
---- @library history 1.0.0

@@ -1,2 +1,0 @@
---- A queue of jobs as JSON, which workers reserve for a time, as Laravel keeps it.
---- @library laravel 1.0.0

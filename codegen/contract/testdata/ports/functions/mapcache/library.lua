@@ -1,4 +1,0 @@
---- Maps whose entries end by themselves: after a time, or when nobody has read them for a time, as Redisson keeps them.
----
---- A value is packed with the time for which its entry may be idle. Listeners are left out.
---- @library mapcache 1.0.0

@@ -1,2 +1,0 @@
---- How many jobs end in each minute, as BullMQ counts them.
---- @library metrics 1.0.0

@@ -1,4 +1,0 @@
---- Who is in a channel, by client and by user, as centrifuge keeps it.
----
---- A client that does not renew its presence is gone once its time is over.
---- @library presence 1.0.0

@@ -1,4 +1,0 @@
---- A queue whose jobs have priorities, as BullMQ keeps it.
----
---- A job without a priority is taken first. Of others, the least number is taken first, and of equal ones the oldest.
---- @library priorities 1.0.0

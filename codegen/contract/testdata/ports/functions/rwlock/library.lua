@@ -1,5 +1,0 @@
---- A lock that many readers or one writer have, each as often as it likes, as Redisson keeps it.
----
---- In Redisson each hold of a reader has a key of its own; here they are the members of one sorted set, because their number is known
---- only to the server. Who waits asks again: there is no channel.
---- @library rwlock 1.0.0

@@ -1,4 +1,0 @@
---- A flash sale: few units, many buyers, one order each.
----
---- Orders are in a stream, from which a worker stores them. The sale and all it knows end together.
---- @library seckill 1.0.0

@@ -1,5 +1,0 @@
---- Login sessions of a user, at most a number of them: a further login ends the oldest.
----
---- Many implementations keep each session in a key of its own, and find those to end by an index. Here they are fields of one hash,
---- because which ones end is known only to the server.
---- @library sessions 1.0.0

@@ -1,4 +1,0 @@
---- Jobs of which only a limited number of the same digest exist at a time, as sidekiq-unique-jobs keeps them.
----
---- A client queues a job, which primes the digest; a server moves its id from queued to primed, locks it, works and unlocks it.
---- @library uniquejobs 1.0.0

@@ -1,4 +1,0 @@
---- Auctions of one lot each: the highest bid at the end wins.
----
---- A bid in the last minute lengthens the auction, so that others can answer. A lot is kept for a week after its end.
---- @library auction 1.0.0

@@ -1,4 +1,0 @@
---- Shopping carts of guests and customers, which disappear when nobody has changed them for a while.
----
---- A cart has at most 100 lines of at most 99 pieces each.
---- @library basket 1.0.0

@@ -1,5 +1,0 @@
---- Jobs that are due later.
----
---- A job is handed out once: work that may fail belongs into a queue with acknowledgements. Jobs last until they are handed out, so keep
---- them in a Redis with an append-only file.
---- @library delayed 1.0.0

@@ -1,4 +1,0 @@
---- The devices on which an account is logged in: at most a few at a time.
----
---- A login on one more device logs out the one that was used longest ago. A device that is not used for 30 days is logged out.
---- @library devices 1.0.0

@@ -1,4 +1,0 @@
---- Rides that are offered to several drivers: the first who accepts gets the ride.
----
---- Drivers report every few seconds. Who has not reported for ten minutes is forgotten.
---- @library dispatch 1.0.0

@@ -1,4 +1,0 @@
---- Energy that a player spends and that refills by itself.
----
---- A player without state has full energy. State disappears when the energy would be full again.
---- @library energy 1.0.0

@@ -1,4 +1,0 @@
---- Webhooks, of which each is handled once although senders repeat them.
----
---- The ids of the last 50,000 hooks of a sender are known for a while, and failed ones are tried again later and later.
---- @library hooks 1.0.0

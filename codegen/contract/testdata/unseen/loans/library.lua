@@ -1,4 +1,0 @@
---- Copies of a book that readers borrow.
----
---- Loans last until the copies are back, so keep them in a Redis with an append-only file and without eviction.
---- @library loans 1.0.0

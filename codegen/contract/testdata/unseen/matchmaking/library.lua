@@ -1,4 +1,0 @@
---- Players who wait for an opponent of about their rating.
----
---- A queue holds at most 10,000 players, and disappears when nobody has joined for a while.
---- @library matchmaking 1.0.0

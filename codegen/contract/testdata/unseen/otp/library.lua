@@ -1,4 +1,0 @@
---- One-time codes that a user types in, such as those of a text message.
----
---- A code can be tried a few times, and is over after a while. Codes are sent by the caller, who also draws them.
---- @library otp 1.0.0

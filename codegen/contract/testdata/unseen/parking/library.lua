@@ -1,4 +1,0 @@
---- A car park whose drivers pay ahead for a time, and pay more if they stay longer.
----
---- A car is known by its plate. A place whose time is over counts as free: attendants look for those cars.
---- @library parking 1.0.0

@@ -1,4 +1,0 @@
---- Polls in which each voter has one vote for one of up to twenty options.
----
---- A poll takes at most 100,000 voters, and is kept for as long as callers say after the last vote.
---- @library poll 1.0.0

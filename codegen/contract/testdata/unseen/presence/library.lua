@@ -1,4 +1,0 @@
---- Who is in a chat room, and who is typing.
----
---- Clients send a beat every few seconds. A room without beats disappears.
---- @library presence 1.0.0

@@ -1,4 +1,0 @@
---- What users have searched for: a user's last searches, and terms that all users search for.
----
---- The subject is a tenant, whose users share suggestions.
---- @library recents 1.0.0

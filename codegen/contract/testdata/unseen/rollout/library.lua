@@ -1,4 +1,0 @@
---- Features that are switched on for a percentage of the users.
----
---- A user who has a feature keeps it while the percentage grows. A project has at most 200 features.
---- @library rollout 1.0.0

@@ -1,4 +1,0 @@
---- Seats of a show that customers hold for a while and then buy.
----
---- A seat has one owner at a time. The seats of a show are numbered, and its state disappears when the show has been over for a while.
---- @library seating 1.0.0

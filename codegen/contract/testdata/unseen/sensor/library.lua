@@ -1,5 +1,0 @@
---- Devices that report a value now and then: the last ones, their average, and alarms.
----
---- The last 60 values of a device are kept, each with its time. A device that has not reported for a day is forgotten, but not its
---- calibration.
---- @library sensor 1.0.0

@@ -1,4 +1,0 @@
---- Streaks: on how many days in a row a user has been active, by the user's own days.
----
---- A streak is kept for a year after the last active day.
---- @library streak 1.0.0

@@ -1,4 +1,0 @@
---- Vending machines: coins make credit, and credit buys what is in a slot.
----
---- A machine has up to 60 slots of up to 50 units. Credit that nobody uses is forfeit after a few minutes.
---- @library vending 1.0.0

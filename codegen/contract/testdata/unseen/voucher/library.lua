@@ -1,5 +1,0 @@
---- Vouchers that a limited number of customers redeem, each once.
----
---- A voucher lasts until an operator removes it, so keep it in a Redis with an append-only file. Who has redeemed it is kept for
---- as long as the campaign lasts.
---- @library voucher 1.0.0

@@ -1,6 +1,0 @@
---- Idempotency keys: a request that is repeated gets the first one's reply, and its work is done once.
----
---- The subject is the client and its key, such as "client7/3f2a". Of all callers that begin, one is to do the work; the others
---- are refused while it is under way, and get the reply once it is finished. If the worker crashes, the next caller begins after
---- the lease: the work may then be done twice, so let its own writes carry the key. A failover may lose the newest records.
---- @library idempotency 1.0.0

@@ -1,9 +1,0 @@
---- Stock of an item that is reserved, then sold or given back: no unit is promised twice.
----
---- While one server has its state, the units that are reserved and sold never exceed those that came in. A reservation that is
---- neither confirmed nor released ends by itself, so an abandoned cart blocks no longer than its hold. Reserve, confirm and
---- release may be repeated with the same id.
----
---- The stock lasts: keep it in a Redis with an append-only file and without eviction of keys that have no expiry. A failover may
---- lose the newest calls: their units can be sold again. Then set the stock by what your orders say.
---- @library inventory 1.0.0

@@ -1,6 +1,0 @@
---- Leaderboards: the best score of each player, ranks, and the top.
----
---- Equal scores share a rank, so it does not depend on names. A board keeps its 100,000 best players, in about 10 MB, and
---- disappears when no score has been submitted for as long as callers say: use a subject for each season. A failover may lose the
---- newest scores; submitting a score again is safe.
---- @library leaderboard 1.0.0

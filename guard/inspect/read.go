@@ -1,0 +1,368 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/fcall/calendar"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/guard/policy"
+	"github.com/rlfunc/rlfunc/internal/agreed"
+	"github.com/rlfunc/rlfunc/internal/overrides"
+)
+
+// Libraries are the libraries that a Reader calls.
+var Libraries = []*fcall.Library{guard.Library, ratelimit.Library, abuse.Library, cost.Library, override.Library}
+
+// A Reader reads the state of subjects under one policy.
+type Reader struct {
+	policy *policy.Policy
+	limits *ratelimit.Client
+	abuse  *abuse.Client
+	cost   *cost.Client
+	guard  *guard.Client
+
+	overrides *override.Client
+}
+
+// NewReader returns a reader for a complete policy. It sends nothing.
+func NewReader(rdb fcall.Caller, p *policy.Policy) (*Reader, error) {
+	o := fcall.Options{Namespace: p.Namespace}
+	r := &Reader{policy: p}
+	var errs [5]error
+	r.limits, errs[0] = ratelimit.New(rdb, o)
+	r.abuse, errs[1] = abuse.New(rdb, o)
+	r.cost, errs[2] = cost.New(rdb, o)
+	r.guard, errs[3] = guard.New(rdb, o)
+	r.overrides, errs[4] = override.New(rdb, o)
+	return r, errors.Join(errs[:]...)
+}
+
+// Subject reports on one subject.
+func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
+	of := *r
+	r, of.policy = &of, r.policy.ForSubject(subject)
+	rep := r.newReport(subject)
+	times, topUps, err := r.override(ctx, rep)
+	if err == nil {
+		rep.Limits = listed(r.policy, subject, times)
+		err = r.history(ctx, rep)
+	}
+	if err == nil {
+		err = r.block(ctx, rep)
+	}
+	if err == nil {
+		err = r.peek(ctx, fcall.Subject(subject), rep.Limits, rep.Now)
+	}
+	if err == nil {
+		err = r.budgets(ctx, rep, times, topUps)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", subject, err)
+	}
+	rep.conclude()
+	return rep, nil
+}
+
+// newReport returns a report whose lists are empty and not nil, so that JSON has [] in place of null.
+func (r *Reader) newReport(subject string) *Report {
+	return &Report{
+		Format: 1, Subject: subject, Namespace: r.policy.Namespace, Limits: []Limit{}, Budgets: []Budget{}, Tiers: []Tier{},
+		Attempts: []time.Time{}, StrikeTimes: []time.Time{}, Challenges: []Challenge{},
+	}
+}
+
+// Globals reports on the global limits.
+func (r *Reader) Globals(ctx context.Context) (*Report, error) {
+	rep := r.newReport(globalSubject)
+	rep.Limits = rowsOf(r.policy, policy.By.Global)
+	var topUps []policy.TopUp
+	found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: agreed.GlobalPrefix + agreed.GlobalAccount})
+	rep.Now = found.Now
+	for i := range rep.Limits {
+		if err == nil {
+			err = r.peek(ctx, fcall.Subject(agreed.GlobalPrefix+rep.Limits[i].path()), rep.Limits[i:i+1], found.Now)
+		}
+	}
+	if err == nil {
+		_, topUps, err = r.override(ctx, rep)
+	}
+	if err == nil {
+		err = r.budgets(ctx, rep, 1, topUps)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect %s: %w", globalSubject, err)
+	}
+	rep.conclude()
+	return rep, nil
+}
+
+// globalSubject is the subject of the report on what counts all requests.
+const globalSubject = "global"
+
+// override sets the report's Override, and returns the factor of the subject's limits and all top-ups. Without the library, or without permission
+// to call it, it knows only the policy's overrides.
+func (r *Reader) override(ctx context.Context, rep *Report) (times int64, topUps []policy.TopUp, err error) {
+	found, err := r.overrides.List(ctx, override.ListParams{Subject: agreed.OverridesSubject})
+	if err != nil && !errors.Is(err, fcall.ErrNotLoaded) && !errors.Is(err, fcall.ErrNoPermission) {
+		return 0, nil, err
+	}
+	held, topUps := overrides.Of(r.policy, found.Overrides, nil)
+	merged := r.policy.OverridesWith(held)
+	file, sum := overrideOf(&r.policy.Overrides, rep.Subject), overrideOf(&merged, rep.Subject)
+	if sum.Runtime = sum != file; sum.Allow || sum.Deny || sum.Multiply > 1 {
+		rep.Override = &sum
+	}
+	return sum.Multiply, topUps, nil
+}
+
+// overrideOf merges the overrides of a subject, or of the identities that it combines.
+func overrideOf(o *policy.Overrides, subject string) Override {
+	all, sum := o.Lookup(), Override{Multiply: 1}
+	for part := range strings.SplitSeq(subject, "+") {
+		o := all.Of(part)
+		sum.Deny, sum.Allow, sum.Multiply = sum.Deny || o.Deny, sum.Allow || o.Allow, max(sum.Multiply, o.Multiply)
+	}
+	sum.Allow = sum.Allow && !sum.Deny
+	return sum
+}
+
+// maxLimitsPerCall is the most limits that one call takes.
+const maxLimitsPerCall = 16
+
+// history reads the subject's attempts, strikes and challenges.
+func (r *Reader) history(ctx context.Context, rep *Report) error {
+	found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: fcall.Subject(rep.Subject)})
+	if err == nil {
+		rep.addHistory(&found)
+	}
+	return err
+}
+
+func (rep *Report) addHistory(found *guard.PeekResult) {
+	rep.Now = found.Now
+	for _, a := range found.Attempts {
+		rep.Attempts = append(rep.Attempts, a.At)
+	}
+	for _, s := range found.Strikes {
+		rep.StrikeTimes = append(rep.StrikeTimes, s.At)
+	}
+	for _, c := range found.Challenges {
+		rep.Challenges = append(rep.Challenges, Challenge{Token: shortened(c.Token), State: string(c.State), Payload: c.Payload, Issued: c.Issued, Expires: c.Expires})
+	}
+}
+
+// shortened returns the beginning of a token: enough to identify it, too little to use it.
+func shortened(token string) string {
+	return token[:min(8, len(token)/2)] + "..."
+}
+
+func (r *Reader) block(ctx context.Context, rep *Report) error {
+	p := abuse.StatusParams{Subject: fcall.Subject(rep.Subject)}
+	if a := r.policy.Abuse; a != nil && r.policy.Counts(a.By, rep.Subject) {
+		p.StrikeMemory = a.StrikeMemory
+		var longest time.Duration
+		var tiers []abuse.StatusTiers
+		for _, t := range a.Tiers {
+			longest = max(longest, t.Window)
+			tiers = append(tiers, abuse.StatusTiers{Threshold: t.Threshold, Window: t.Window})
+			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
+		}
+		p.Tiers = abuse.PackStatusTiers(tiers...)
+		// Redis keeps attempts as long as strikes. Those outside every tier's window do not count.
+		rep.Attempts = slices.DeleteFunc(rep.Attempts, func(at time.Time) bool { return !at.After(rep.Now.Add(-longest)) })
+	}
+	status, err := r.abuse.Status(ctx, p)
+	if err != nil {
+		return err
+	}
+	for i := range status.Tiers {
+		rep.Tiers[i].Count = status.Tiers[i].Count
+	}
+	rep.Strikes = status.Strikes
+	if status.Blocked {
+		rep.Block = &Block{Tier: status.Tier, Reason: status.Reason, RetryAfter: Seconds(status.RetryAfter), Until: rep.Now.Add(status.RetryAfter)}
+	}
+	return nil
+}
+
+// peek reads the remaining capacity of each limit.
+func (r *Reader) peek(ctx context.Context, subject fcall.Subject, rows []Limit, now time.Time) error {
+	for len(rows) > 0 {
+		some := rows[:min(len(rows), maxLimitsPerCall)]
+		rows = rows[len(some):]
+		limits := make([]ratelimit.Limit, len(some))
+		for i := range some {
+			l := &some[i]
+			limits[i] = ratelimit.Limit{
+				Name: l.path(), Kind: ratelimit.LimitKind(l.Kind), Limit: l.Limit, Window: time.Duration(l.Window + l.Lease), Burst: l.Burst, Cost: new(l.Cost),
+			}
+			if l.Kind == policy.Quota {
+				limits[i].Window, limits[i].Previous, limits[i].Start, limits[i].Next, limits[i].After = 0, l.period.Previous, l.period.Start, l.period.Next, l.period.After
+			}
+		}
+		found, err := r.limits.Check(ctx, ratelimit.CheckParams{Subject: subject, Limits: ratelimit.PackLimit(limits...), Look: true})
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			some[i].answer(&found.Limits[i], now)
+		}
+	}
+	return nil
+}
+
+func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
+	l.Allowed, l.Remaining, l.RetryAfter, l.ResetAfter = a.Allowed, a.Remaining, Seconds(a.RetryAfter), Seconds(a.ResetAfter)
+	l.Used = max(l.most()-a.Remaining, 0)
+	if !a.Allowed {
+		at := now.Add(a.RetryAfter)
+		l.AdmitsAt = &at
+	}
+}
+
+// budgets reads what is spent of the subject's budgets.
+func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps []policy.TopUp) error {
+	if r.policy.Cost == nil {
+		return nil
+	}
+	subject, topped, counted := fcall.Subject(rep.Subject), rep.Subject, func(b *policy.Budget) bool { return r.policy.Counts(b.By, rep.Subject) }
+	if rep.Subject == globalSubject {
+		subject, topped, counted = agreed.GlobalPrefix+agreed.GlobalAccount, policy.ByAll, func(b *policy.Budget) bool { return b.By.Global() }
+	}
+	var rows []cost.Budget
+	var units []cost.UnitAmount
+	for i := range r.policy.Cost.Budgets {
+		b := &r.policy.Cost.Budgets[i]
+		if !counted(b) {
+			continue
+		}
+		scale, more := scaleOf(b.Unit), fcall.Micros(0)
+		if t := slices.IndexFunc(topUps, func(t policy.TopUp) bool { return t.Budget == b.Name && t.Subject == topped }); t >= 0 {
+			more = fcall.Micros(topUps[t].Amount)
+		}
+		limit := cost.Budget{Unit: b.Unit, Budget: agreed.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more), Window: b.Window}
+		row := Budget{
+			Name: b.Name, Unit: b.Unit, Budget: Money(limit.Budget * scale), Window: Seconds(b.Window), Every: string(b.Every), TopUp: Money(min(more, maxShown/scale) * scale),
+		}
+		if c, _ := b.Calendar(); c != nil { // the policy was checked
+			p := c.Around(time.Now())
+			limit.Window, limit.Previous, limit.Start, limit.After = p.Next.Sub(p.Start), p.Previous, p.Start, p.After
+			row.Window = Seconds(limit.Window)
+		}
+		if rows = append(rows, limit); b.Unit != "" && !slices.ContainsFunc(units, func(u cost.UnitAmount) bool { return u.Unit == b.Unit }) {
+			units = append(units, cost.UnitAmount{Unit: b.Unit, Amount: 1})
+		}
+		rep.Budgets = append(rep.Budgets, row)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	found, err := r.cost.Peek(ctx, cost.PeekParams{ // of one of each unit: whether anything is left
+		Subject: subject, Estimate: 1, Budgets: cost.PackBudget(rows...), Units: cost.PackUnitAmount(units...),
+	})
+	if err != nil {
+		return err
+	}
+	for i, row := range found.Budgets {
+		b := &rep.Budgets[i]
+		scale := scaleOf(b.Unit)
+		b.Spent, b.Remaining = Money(min(row.Spent, maxShown/scale)*scale), Money(row.Remaining*scale)
+		b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
+	}
+	if found.Reason == cost.PeekReasonPenalty {
+		rep.Penalty = Seconds(found.RetryAfter)
+	}
+	return nil
+}
+
+// maxShown is the largest amount of a report.
+const maxShown fcall.Micros = math.MaxInt64
+
+// scaleOf returns what one of an account is in millionths: an account of a unit has whole ones.
+func scaleOf(unit string) fcall.Micros {
+	if unit == "" {
+		return 1
+	}
+	return 1_000_000
+}
+
+// conclude sets Known and Refused.
+func (rep *Report) conclude() {
+	rep.Known = rep.Override != nil || rep.Block != nil || len(rep.Attempts)+len(rep.StrikeTimes)+len(rep.Challenges) > 0
+	rep.Refused = rep.Block != nil || rep.Override != nil && rep.Override.Deny || rep.Penalty > 0
+	for i := range rep.Limits {
+		l := &rep.Limits[i]
+		rep.Known = rep.Known || l.Used > 0
+		rep.Refused = rep.Refused || !l.Allowed && !l.Shadow
+	}
+	for i := range rep.Budgets {
+		rep.Known = rep.Known || rep.Budgets[i].Spent > 0 || rep.Budgets[i].TopUp > 0
+		rep.Refused = rep.Refused || rep.Budgets[i].Exhausted
+	}
+	if rep.Override != nil && rep.Override.Allow {
+		rep.Refused = false
+	}
+}
+
+// listed returns the limits that count a subject, those of every endpoint first.
+func listed(p *policy.Policy, subject string, times int64) []Limit {
+	rows := rowsOf(p, func(by policy.By) bool { return p.Counts(by, subject) })
+	for i := range rows {
+		rows[i].Limit = agreed.MultiplyLimit(rows[i].Kind, rows[i].Limit, times)
+		rows[i].Burst = agreed.MultiplyLimit(rows[i].Kind, rows[i].Burst, times)
+	}
+	return rows
+}
+
+// Period returns the window of a limit, which is the lease of a concurrency, and the period that a quota is in by this machine's clock.
+func Period(l policy.Limit) (time.Duration, calendar.Boundaries) {
+	if l.Kind == policy.Concurrency {
+		return l.Lease, calendar.Boundaries{}
+	}
+	c, err := l.Calendar()
+	if c == nil || err != nil {
+		return l.Window, calendar.Boundaries{}
+	}
+	b := c.Around(time.Now())
+	return b.Next.Sub(b.Start), b
+}
+
+// rowsOf returns the limits with a wanted By, those of every endpoint first.
+func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
+	rows := []Limit{}
+	add := func(limits []policy.Limit, endpoint string) {
+		for _, l := range limits {
+			if wanted(l.By) {
+				window, period := Period(l)
+				if l.Kind == policy.Concurrency {
+					window = 0
+				}
+				zone := ""
+				if l.Kind == policy.Quota {
+					zone = cmp.Or(l.Zone, "UTC")
+				}
+				rows = append(rows, Limit{
+					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(window), Lease: Seconds(l.Lease), Burst: l.Burst,
+					Every: string(l.Every), Zone: zone, Cost: l.Cost, Shadow: l.Shadow, period: period,
+				})
+			}
+		}
+	}
+	add(p.Limits, "")
+	for i := range p.Endpoints {
+		add(p.Endpoints[i].Limits, p.Endpoints[i].Name)
+	}
+	return rows
+}

@@ -1,9 +1,0 @@
-package faults
-
-import (
-	"testing"
-
-	"github.com/rlfunc/rlfunc/internal/engines"
-)
-
-func TestMain(m *testing.M) { engines.Main(m) }
