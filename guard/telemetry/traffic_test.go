@@ -115,8 +115,8 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Charge.Settle(ctx, 0); err != nil {
 		t.Error(err)
 	}
-	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}, Estimate: 900_000}, "budget")
 	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}, Estimate: 2_000_000}, "too_large")
+	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}, Estimate: 900_000}, "budget")
 
 	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "")
 	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "attempts")
