@@ -20,7 +20,7 @@ func TestJSON_hasAFormat(t *testing.T) {
 	lines := []string{
 		"acl deployer", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded", "call ratelimit.gcra subject=u1 limit=7 period=1m --redis embedded -n 2",
 		"deploy --redis embedded",
-		"history --redis embedded", "init", "inspect key=a --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
+		"history --redis embedded", "init", "inspect key=a --namespace shop --redis embedded", "override list --redis embedded", "plan --redis embedded", "status --redis embedded",
 		"top --once --redis embedded", "vet --explain keys",
 	}
 	for _, line := range lines {

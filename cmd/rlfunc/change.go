@@ -46,8 +46,8 @@ func (a *app) withChange(cmd *cobra.Command, c *change) *cobra.Command {
 	return a.withPolicy(cmd)
 }
 
-// errNoService reports a change without a service: in the default namespace no guard might read the keys.
-var errNoService = usageErrorf("no policy: give --policy FILE, or --namespace NAME without the file; nothing was changed")
+// errNoService reports a command without a service: no guard might use the keys of the default namespace.
+var errNoService = usageErrorf("no policy: give --policy FILE, or --namespace NAME without the file")
 
 // change confirms, records and makes a change, and records its result.
 func (a *app) change(ctx context.Context, text string, c *change) error {

@@ -33,8 +33,9 @@ that count everybody (by: all). Times are the server's, in UTC. Only the first c
 A client's plan comes with its requests: give --client-plan to see what a client of that plan may do.
 
 Counts are not changed, but missing libraries are loaded. The exit code is 0 if a request would be
-admitted now, and 2 if something refuses it; what single requests must bring, such as a challenge,
-does not count.`,
+admitted now, and 2 if something refuses it, at one endpoint or all of them. Budgets are asked for what
+the policy's endpoints estimate; what single requests bring, such as a challenge or an estimate of
+their own, does not count.`,
 		Example: `  rlfunc inspect ip=203.0.113.7 --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect key=ab12 --policy policy.yaml --redis redis://127.0.0.1:6379 --json
   rlfunc inspect user=42 --client-plan pro --policy policy.yaml --redis redis://127.0.0.1:6379
@@ -42,6 +43,9 @@ does not count.`,
 		Args: oneSubject,
 		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, args []string) error {
 			var err error
+			if !s.Given {
+				return errNoService
+			}
 			if s.Policy, err = a.planned(s.Policy, plan); err != nil {
 				return err
 			}

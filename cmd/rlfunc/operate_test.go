@@ -300,6 +300,59 @@ func TestOperator_subjectsAreFoldedLikeRequests(t *testing.T) {
 	}
 }
 
+// What is left of a budget must hold the estimates of the policy, or else guard refuses.
+func TestInspect_refusesByTheEstimatesOfEndpoints(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	const text = `
+namespace: shop
+identities: {user: {header: X-User, claimed: true}}
+cost:
+  by: user
+  budgets:
+    - {name: day, budget: 0.05, window: 1d}
+    - {name: tokens, unit: tokens, budget: 100, window: 1h}
+endpoints:
+  - {name: chat, match: [/chat], cost: {estimate: 0.02}, unbounded: true}
+  - {name: draw, match: [/draw], cost: {estimate: 0.02}, unbounded: true}
+  - {name: title, match: [/title], cost: {estimate: 0.01, units: {tokens: 60}}, unbounded: true}
+  - {name: free, match: [/free], unbounded: true}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Timeout = 10 * time.Second
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			g, err := guard.New(e.Client(t), p, guard.Options{CacheSize: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			at := "inspect user=ada --policy " + file + " --redis " + e.URL
+			spend := func(endpoint string, left int) *guard.Decision {
+				return decide(t, g, guard.Request{Endpoint: endpoint, Subjects: []string{"user=ada"}}, left)
+			}
+			spend("chat", 1)
+			ran(t, exitOK, at, "allowed now")
+			spend("title", 1)
+			ran(t, exitFindings, at, "REFUSED at title for 1 h", "a request reserves 60 tokens, and budget tokens has 40 left")
+			spend("title", 1) // refused
+			if d := spend("chat", 1); !d.Allowed {
+				t.Fatalf("the second chat: %+v", d)
+			}
+			ran(t, exitFindings, at, "REFUSED at chat, draw for 1 d", "a request reserves 0.02, and budget day has 0 left", "REFUSED at title for 1 d", "REFUSED at title for 1 h")
+			ran(t, exitFindings, at+" --json", `"refuses": [`)
+			if d := spend("free", 1); !d.Allowed {
+				t.Fatalf("a request without a cost: %+v", d)
+			}
+		})
+	}
+}
+
 // A combination has limits of its own, and so has each of its identities.
 func TestOperator_resetsTheLimitsOfASubject(t *testing.T) {
 	for _, e := range engines.Real(t) {

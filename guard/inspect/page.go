@@ -92,18 +92,36 @@ func (p *page) verdict(rep *Report) {
 	if rep.Penalty > 0 {
 		p.line("%s requests with a cost for %s, until %s: a budget was exceeded", refused, Words(time.Duration(rep.Penalty)), p.after(rep.Penalty))
 	}
-	for _, b := range rep.Budgets {
-		if b.Exhausted && rep.Penalty == 0 {
-			p.line("%s requests with a cost for %s, until %s: budget %s", refused, Words(time.Duration(b.RetryAfter)), p.after(b.RetryAfter), b.Name)
+	for i := range rep.Budgets {
+		if b := &rep.Budgets[i]; rep.Penalty == 0 {
+			p.refusals(refused, b)
 		}
 	}
 	switch {
 	case !rep.Known && rep.Subject == "global":
 		p.line("no requests count")
+	case !rep.Known && len(rep.Limits)+len(rep.Budgets) == 0:
+		p.line("not blocked; no limit or budget is known that counts this subject")
 	case !rep.Known:
 		p.line("nothing recorded: guard has counted no request of this subject lately")
 	case !rep.Refused:
 		p.line("%s now", p.style.Green("allowed"))
+	}
+}
+
+// refusals prints which requests a budget refuses.
+func (p *page) refusals(refused string, b *Budget) {
+	for _, e := range b.Refuses {
+		where := "at " + strings.Join(e.Endpoints, ", ")
+		if e.RetryAfter == 0 {
+			p.line("%s %s always: a request reserves %s, more than all of budget %s", refused, where, b.amount(e.Amount), b.Name)
+			continue
+		}
+		p.line("%s %s for %s, until %s: a request reserves %s, and budget %s has %s left", refused, where, Words(time.Duration(e.RetryAfter)), p.after(e.RetryAfter),
+			b.amount(e.Amount), b.Name, b.Remaining)
+	}
+	if b.Exhausted && len(b.Refuses) == 0 {
+		p.line("%s requests with a cost for %s, until %s: budget %s", refused, Words(time.Duration(b.RetryAfter)), p.after(b.RetryAfter), b.Name)
 	}
 }
 

@@ -242,7 +242,6 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps [
 		subject, topped, counted = agreed.GlobalPrefix+agreed.GlobalAccount, policy.ByAll, func(b *policy.Budget) bool { return b.By.Global() }
 	}
 	var rows []cost.Budget
-	var units []cost.UnitAmount
 	for i := range r.policy.Cost.Budgets {
 		b := &r.policy.Cost.Budgets[i]
 		if !counted(b) {
@@ -255,36 +254,91 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps [
 		limit := cost.Budget{Unit: b.Unit, Budget: agreed.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more), Window: b.Window}
 		row := Budget{
 			Name: b.Name, Unit: b.Unit, Budget: Money(limit.Budget * scale), Window: Seconds(b.Window), Every: string(b.Every), TopUp: Money(min(more, maxShown/scale) * scale),
+			Refuses: []Estimate{},
 		}
 		if c, _ := b.Calendar(); c != nil { // the policy was checked
 			p := c.Around(time.Now())
 			limit.Window, limit.Previous, limit.Start, limit.After = p.Next.Sub(p.Start), p.Previous, p.Start, p.After
 			row.Window = Seconds(limit.Window)
 		}
-		if rows = append(rows, limit); b.Unit != "" && !slices.ContainsFunc(units, func(u cost.UnitAmount) bool { return u.Unit == b.Unit }) {
-			units = append(units, cost.UnitAmount{Unit: b.Unit, Amount: 1})
-		}
+		rows = append(rows, limit)
 		rep.Budgets = append(rep.Budgets, row)
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	found, err := r.cost.Peek(ctx, cost.PeekParams{ // of one of each unit: whether anything is left
-		Subject: subject, Estimate: 1, Budgets: cost.PackBudget(rows...), Units: cost.PackUnitAmount(units...),
-	})
-	if err != nil {
-		return err
-	}
-	for i, row := range found.Budgets {
-		b := &rep.Budgets[i]
-		scale := scaleOf(b.Unit)
-		b.Spent, b.Remaining = Money(min(row.Spent, maxShown/scale)*scale), Money(row.Remaining*scale)
-		b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
-	}
-	if found.Reason == cost.PeekReasonPenalty {
-		rep.Penalty = Seconds(found.RetryAfter)
+	packed := cost.PackBudget(rows...)
+	for i, e := range estimates(r.policy, rows) {
+		found, err := r.cost.Peek(ctx, cost.PeekParams{Subject: subject, Budgets: packed, Estimate: e.money, Units: cost.PackUnitAmount(e.units...)})
+		if err != nil {
+			return err
+		}
+		for n, row := range found.Budgets {
+			b := &rep.Budgets[n]
+			scale := scaleOf(b.Unit)
+			switch {
+			case i == 0:
+				b.Spent, b.Remaining = Money(min(row.Spent, maxShown/scale)*scale), Money(row.Remaining*scale)
+				b.Exhausted, b.RetryAfter = !row.Allowed, Seconds(row.RetryAfter)
+			case !row.Allowed:
+				b.Refuses = append(b.Refuses, Estimate{e.endpoints, Money(e.of(b.Unit) * scale), Seconds(row.RetryAfter)})
+			}
+		}
+		if found.Reason == cost.PeekReasonPenalty {
+			rep.Penalty = Seconds(found.RetryAfter)
+		}
 	}
 	return nil
+}
+
+// An estimate is what a request to some endpoints reserves.
+type estimate struct {
+	endpoints []string
+	money     fcall.Micros
+	units     []cost.UnitAmount
+}
+
+func (e *estimate) of(unit string) fcall.Micros {
+	if unit == "" {
+		return e.money
+	}
+	i := slices.IndexFunc(e.units, func(u cost.UnitAmount) bool { return u.Unit == unit })
+	if i < 0 {
+		return 0
+	}
+	return fcall.Micros(e.units[i].Amount)
+}
+
+// estimates returns what requests reserve from budgets: first one of each unit, which tells whether anything is left, then the estimates of
+// the policy's endpoints.
+func estimates(p *policy.Policy, budgets []cost.Budget) []estimate {
+	all := []estimate{{money: 1}}
+	for _, b := range budgets {
+		if b.Unit != "" && all[0].of(b.Unit) == 0 {
+			all[0].units = append(all[0].units, cost.UnitAmount{Unit: b.Unit, Amount: 1})
+		}
+	}
+	for _, e := range p.Endpoints {
+		if e.Cost == nil {
+			continue
+		}
+		own := estimate{endpoints: []string{e.Name}, money: fcall.Micros(e.Cost.Estimate)}
+		for _, u := range all[0].units {
+			if n := e.Cost.Units[u.Unit]; n > 0 {
+				own.units = append(own.units, cost.UnitAmount{Unit: u.Unit, Amount: n})
+			}
+		}
+		if own.money == 0 && len(own.units) == 0 {
+			continue
+		}
+		same := func(o estimate) bool { return o.endpoints != nil && o.money == own.money && slices.Equal(o.units, own.units) }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i].endpoints = append(all[i].endpoints, e.Name)
+		} else {
+			all = append(all, own)
+		}
+	}
+	return all
 }
 
 // maxShown is the largest amount of a report.
@@ -309,7 +363,7 @@ func (rep *Report) conclude() {
 	}
 	for i := range rep.Budgets {
 		rep.Known = rep.Known || rep.Budgets[i].Spent > 0 || rep.Budgets[i].TopUp > 0
-		rep.Refused = rep.Refused || rep.Budgets[i].Exhausted
+		rep.Refused = rep.Refused || rep.Budgets[i].Exhausted || len(rep.Budgets[i].Refuses) > 0
 	}
 	if rep.Override != nil && rep.Override.Allow {
 		rep.Refused = false

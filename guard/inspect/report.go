@@ -101,6 +101,15 @@ type Budget struct {
 	Remaining  Money   `json:"remaining"`
 	Exhausted  bool    `json:"exhausted"` // whether even the smallest amount exceeds it
 	RetryAfter Seconds `json:"retry_after"`
+	// Refuses lists the endpoints whose estimate, as the policy has it, does not fit.
+	Refuses []Estimate `json:"refuses"`
+}
+
+// An Estimate is what requests to endpoints reserve, and how long a budget refuses it.
+type Estimate struct {
+	Endpoints  []string `json:"endpoints"`
+	Amount     Money    `json:"amount"`
+	RetryAfter Seconds  `json:"retry_after"`
 }
 
 // amount returns an amount of the budget with its unit.
