@@ -331,7 +331,9 @@ func estimates(p *policy.Policy, budgets []cost.Budget) []estimate {
 		if own.money == 0 && len(own.units) == 0 {
 			continue
 		}
-		same := func(o estimate) bool { return o.endpoints != nil && o.money == own.money && slices.Equal(o.units, own.units) }
+		same := func(o estimate) bool {
+			return o.endpoints != nil && o.money == own.money && slices.Equal(o.units, own.units)
+		}
 		if i := slices.IndexFunc(all, same); i >= 0 {
 			all[i].endpoints = append(all[i].endpoints, e.Name)
 		} else {
