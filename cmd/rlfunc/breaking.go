@@ -31,10 +31,10 @@ file:line:col: message (rule). The exit code is 2 if there are any; notes do not
 ` + "`rlfunc vet --explain RULE`" + ` says why a rule exists.
 
 The older version is a folder, a git revision (write git:REV if a folder has the same name), or a
-live server. Without --strictness, four things must keep working: code that is compiled against the
-new client, old clients that read the new replies, old clients that call the new library, and the
-data that the old library stored. --strictness call checks the last two, for a repository that has
-every caller; --strictness state only the data.
+live server. Without --strictness, three things must keep working: code that is compiled against the
+new clients, old clients that call the new library and read its replies, and the data that the old
+library stored. --strictness call checks the last two, for a repository that has every caller;
+--strictness state only the data.
 
 A new major version runs beside the old one, so it may break callers. It may not break the state,
 because both versions use the same keys.
@@ -47,14 +47,14 @@ without --against, and with --record it adds the current versions if nothing bre
   rlfunc breaking --against v1.0.0 --record`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains([]breaking.Category{breaking.API, breaking.Call, breaking.State}, breaking.Category(c.strictness)) {
-				return usageErrorf("--strictness must be api, call or state, got %q", c.strictness)
+			if !slices.Contains([]string{"", "call", "state"}, c.strictness) {
+				return usageErrorf("--strictness must be call or state, got %q", c.strictness)
 			}
 			return a.breaking(cmd.Context(), c)
 		},
 	}
 	cmd.Flags().StringVar(&c.against, "against", "", "older version: a folder, a git revision, or the URL of a server")
-	cmd.Flags().StringVar(&c.strictness, "strictness", string(breaking.API), "what must keep working: api (everything), call or state")
+	cmd.Flags().StringVar(&c.strictness, "strictness", "", "check only some of it: call (running clients and stored state) or state")
 	cmd.Flags().BoolVar(&c.record, "record", false, "add the versions to released.sum if nothing breaks")
 	return cmd
 }
@@ -76,7 +76,9 @@ func (a *app) breaking(ctx context.Context, c comparison) error {
 	if err != nil {
 		return err
 	}
-	found := breaking.Compare(before, now, breaking.Category(c.strictness))
+	found := slices.DeleteFunc(breaking.Compare(before, now), func(f breaking.Finding) bool {
+		return c.strictness != "" && f.Category == breaking.API || c.strictness == "state" && f.Category == breaking.Call
+	})
 	if err := a.printComparison(c, before, now, found); err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (a *app) printComparison(c comparison, before, now *breaking.Snapshot, foun
 		if before.Live {
 			against = before.Name // without a password
 		}
-		return a.printJSON(map[string]any{"against": against, "strictness": breaking.Category(c.strictness), "findings": orEmpty(found)})
+		return a.printJSON(map[string]any{"against": against, "findings": orEmpty(found)})
 	}
 	var broken []string
 	notes := 0

@@ -67,7 +67,7 @@ var (
 	newLibrary = strings.Replace(demoLibrary, "1.0.0", "1.1.0", 1)
 )
 
-const narrowed = "argument limit of take has at most 5 and had at most 9 (argument-bounds)"
+const narrowed = "argument limit of take has at most 5 and had at most 9 (argument-narrower)"
 
 // breaks compares a project with a revision of it, from which narrowTake differs in one way.
 func breaks(t *testing.T, dir, revision string) {

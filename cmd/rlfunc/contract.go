@@ -24,7 +24,7 @@ type contractChange struct {
 func (c *contractChange) breaks() bool { return slices.ContainsFunc(c.Contract, breaksRunning) }
 
 func breaksRunning(f breaking.Finding) bool {
-	return !f.Note && (f.Category == breaking.Call || f.Category == breaking.Reply || f.Category == breaking.State)
+	return !f.Note && (f.Category == breaking.Call || f.Category == breaking.State)
 }
 
 // contractChange compares after, the source of what the plan loads, with what it replaces on the nodes. Where it adds a library, it compares
@@ -79,7 +79,7 @@ func (a *app) contractChange(
 	for _, gone := range missing {
 		return c, gone
 	}
-	c.Contract = orEmpty(slices.DeleteFunc(breaking.Compare(before, onlyLibraries(after, before), breaking.API), func(f breaking.Finding) bool {
+	c.Contract = orEmpty(slices.DeleteFunc(breaking.Compare(before, onlyLibraries(after, before)), func(f breaking.Finding) bool {
 		return f.Category == breaking.Version && plan.Op == loader.OpRollback
 	}))
 	if c.breaks() {

@@ -107,9 +107,9 @@ func TestDeploy_refusesWhatBreaksRunningClientsAndState(t *testing.T) {
 			edits   []string
 			finding string // none: the deploy is fine
 		}{
-			{"a required argument in the middle", "1.1.0", []string{lastArg, grace + lastArg, "limit, least)", "limit, grace, least)", "<= limit", "<= limit + grace"}, "(argument-added)"},
-			{"narrower bounds", "1.1.0", []string{"count[1..9]", "count[1..5]"}, "(argument-bounds)"},
-			{"a result of another type", "1.1.0", []string{"allowed bool ", "allowed count", "calls <= limit and calls >= least", "calls + limit + least"}, "(result-type)"},
+			{"a required argument in the middle", "1.1.0", []string{lastArg, grace + lastArg, "limit, least)", "limit, grace, least)", "<= limit", "<= limit + grace"}, "(argument-place)"},
+			{"narrower bounds", "1.1.0", []string{"count[1..9]", "count[1..5]"}, "(argument-narrower)"},
+			{"a result of another type", "1.1.0", []string{"allowed bool ", "allowed count", "calls <= limit and calls >= least", "calls + limit + least"}, "(result-place)"},
 			{"another shape of the state", "1.1.0", []string{"calls 1 how", "calls 2 how"}, "(state-shape)"},
 			{"another key", "1.1.0", []string{"string[calls]", "string[count]"}, "(key-name)"},
 			{"a new major on the state of the old one", "2.0.0", []string{"calls 1 how", "calls 2 how"}, "(state-shape)"},
@@ -170,7 +170,7 @@ func TestDeploy_comparesDriftedLibraries(t *testing.T) {
 			d.version(t, "1.0.0", "count[1..9]", "count[1..5]")
 			d.does(t, exitError, append(at, "deploy")...)
 			out, _ := d.does(t, exitBreaking, append(at, "deploy", "--replace-drifted", "--yes")...)
-			contains(t, "deploy", out, "(argument-bounds)")
+			contains(t, "deploy", out, "(argument-narrower)")
 			d.does(t, exitOK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
 
 			unreadable := strings.Replace(holds(t, rdb)["demo_v1"], " -- rlfunc: lines=", " -- lines=", 1)
@@ -232,9 +232,9 @@ func TestRollback_printsWhatItBreaks(t *testing.T) {
 			d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
 			d.does(t, exitOK, append(at, "deploy")...)
 			out, _ := d.does(t, exitError, append(at, "rollback", "demo", "--json")...)
-			contains(t, "rollback --json", out, `"rule": "argument-bounds"`)
+			contains(t, "rollback --json", out, `"rule": "argument-narrower"`)
 			_, said := d.does(t, exitOK, append(at, "rollback", "demo", "--yes")...)
-			contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:5:13: argument limit of take has at most 9 and had at most 99 (argument-bounds)")
+			contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:5:13: argument limit of take has at most 9 and had at most 99 (argument-narrower)")
 			if strings.Contains(said, "version-lowered") {
 				t.Errorf("rollback:\n%s", said)
 			}
@@ -317,7 +317,7 @@ func TestDeploy_comparesAnEmptiedPrimaryWithTheOthers(t *testing.T) {
 	d.version(t, "1.0.0")
 	for _, command := range []string{"plan", "deploy"} {
 		out, _ := d.does(t, exitBreaking, append(at, command)...)
-		contains(t, command, out, "(argument-bounds)")
+		contains(t, command, out, "(argument-narrower)")
 	}
 	if held := holds(t, emptied); len(held) > 0 {
 		t.Errorf("the emptied primary holds %v", held)

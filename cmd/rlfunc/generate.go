@@ -73,7 +73,7 @@ func (a *app) generate(ctx context.Context, check bool, python, typescript strin
 		if err != nil {
 			return err
 		}
-		released = breaking.Compare(snapshot, snapshot, breaking.State)
+		released = breaking.Compare(snapshot, snapshot)
 	}
 	if !check {
 		if err := p.Write(differences); err != nil {

@@ -62,7 +62,7 @@ func checkReleased(p *project.Project, tree *codegen.Tree, names []string) error
 		return err
 	}
 	var found codegen.Findings
-	for _, f := range breaking.Compare(snapshot, snapshot, breaking.State) {
+	for _, f := range breaking.Compare(snapshot, snapshot) {
 		if f.Library == "" || len(names) == 0 || slices.Contains(names, f.Library) {
 			found = append(found, f.Diagnostic)
 		}

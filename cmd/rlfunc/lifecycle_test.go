@@ -142,7 +142,7 @@ func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 	edit(t, take, "@arg    limit       count[1..1000000] ", "@arg    limit       count[1..1000]    ")
 	does(exitFindings, "limit", "breaking", "--against", before)
 	does(exitOK, "", "generate")
-	onCluster(exitBreaking, "argument-bounds", "deploy")
+	onCluster(exitBreaking, "argument-narrower", "deploy")
 	edit(t, declared, "1.2.0", "2.0.0")
 	does(exitOK, "", "generate")
 	does(exitOK, "", "breaking", "--against", before)

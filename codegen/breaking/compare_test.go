@@ -38,7 +38,7 @@ func TestCompare_aLibraryWithItselfFindsNothing(t *testing.T) {
 		snapshots = append(snapshots, c.old)
 	}
 	for _, s := range snapshots {
-		if found := breaking.Compare(s, s, breaking.API); len(found) > 0 {
+		if found := breaking.Compare(s, s); len(found) > 0 {
 			t.Errorf("%s: %s", s.Libraries[0].Spec.Name, lines(found))
 		}
 	}
@@ -74,7 +74,7 @@ func TestCompare_aServersBytesAreReleased(t *testing.T) {
 		live := *c.old
 		live.Live = true
 		want := "functions/demo/library.lua:2:19: demo 1.1.0 has other bytes than before: raise its version (version-same)\n"
-		if d := cmp.Diff(want, lines(breaking.Compare(&live, c.new, breaking.State))); d != "" {
+		if d := cmp.Diff(want, lines(breaking.Compare(&live, c.new))); d != "" {
 			t.Errorf("findings (-want +got):\n%s", d)
 		}
 	}
@@ -98,13 +98,13 @@ func TestCompare_aServerWithSeveralMajors(t *testing.T) {
 	server.Libraries[2].Spec.Name = "theirs"
 	for version, want := range map[string]string{
 		"3.0.0": "",
-		"2.1.0": "functions/demo/take.lua:3:10: argument limit of take has at most 7 and had at most 9 (argument-bounds)\n",
+		"2.1.0": "functions/demo/take.lua:3:10: argument limit of take has at most 7 and had at most 9 (argument-narrower)\n",
 		"1.4.1": "", // a hotfix of the old major: the newer one is no reason against it
 		"1.3.0": "functions/demo/library.lua:2:19: version 1.3.0 of demo is lower than 1.4.0 (version-lowered)\n",
 		"0.9.0": "functions/demo/library.lua:2:19: version 0.9.0 of demo is lower than 2.0.0 (version-lowered)\n",
 	} {
 		s := &breaking.Snapshot{Root: "functions", Libraries: []breaking.Library{library(version, "count[1..7]")}}
-		if d := cmp.Diff(want, lines(breaking.Compare(server, s, breaking.API))); d != "" {
+		if d := cmp.Diff(want, lines(breaking.Compare(server, s))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", version, d)
 		}
 	}
@@ -126,7 +126,7 @@ func TestRecord_addsWhatIsNew(t *testing.T) {
 	if again, added := breaking.Record(s); again != text || len(added) != 0 {
 		t.Errorf("a second time it adds %d:\n%s", len(added), again)
 	}
-	if found := breaking.Compare(s, s, breaking.API); len(found) > 0 {
+	if found := breaking.Compare(s, s); len(found) > 0 {
 		t.Error(lines(found))
 	}
 }
@@ -164,13 +164,13 @@ func FuzzCompare(f *testing.F) {
 		if old == nil || now == nil {
 			return
 		}
-		for _, d := range breaking.Compare(old, now, breaking.API) {
+		for _, d := range breaking.Compare(old, now) {
 			if problem := golden.Outside(fsys, d.Diagnostic); problem != "" {
 				t.Errorf("%v: %s", d, problem)
 			}
 		}
 		for _, s := range []*breaking.Snapshot{old, now} {
-			if found := breaking.Compare(s, s, breaking.API); len(found) > 0 {
+			if found := breaking.Compare(s, s); len(found) > 0 {
 				t.Errorf("with itself: %s", lines(found))
 			}
 		}

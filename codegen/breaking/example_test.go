@@ -26,10 +26,10 @@ end
 		}, "functions", codegen.Options{})
 		return breaking.Of(tree)
 	}
-	for _, finding := range breaking.Compare(version("1000"), version("100"), breaking.Call) {
+	for _, finding := range breaking.Compare(version("1000"), version("100")) {
 		fmt.Println(finding)
 	}
 	// Output:
-	// functions/visits/add.lua:3:13: argument visits of add has at most 100 and had at most 1000 (argument-bounds)
+	// functions/visits/add.lua:3:13: argument visits of add has at most 100 and had at most 1000 (argument-narrower)
 	// functions/visits/library.lua:2:21: visits 1.0.0 has other bytes than before: raise its version (version-same)
 }

@@ -36,7 +36,7 @@ type badLine struct {
 
 var releaseForm = regexp.MustCompile(`^([a-z][a-z0-9_]*) (\S+) sha256:([0-9a-f]{64})$`)
 
-// ReadReleased reads released.sum. What cannot be read is a finding of the rule released-form.
+// ReadReleased reads released.sum. What cannot be read is a finding of Compare.
 func ReadReleased(file, text string) *Released {
 	r := &Released{File: file}
 	line := 0
@@ -74,6 +74,67 @@ func (r *Released) find(library, version string) (Release, bool) {
 func (r *Released) has(library, version string) bool {
 	_, ok := r.find(library, version)
 	return ok
+}
+
+// lowered looks for an old version above the new one, of its own major; if there is none of that, of the others.
+func (c *comparison) lowered(before []*Library) {
+	own := slices.DeleteFunc(slices.Clone(before), func(l *Library) bool { return l.Spec.Server != c.new.Spec.Server })
+	if len(own) > 0 {
+		before = own
+	}
+	if len(before) == 0 {
+		return
+	}
+	highest := slices.MaxFunc(before, func(a, b *Library) int { return compareVersions(a.Spec.Version, b.Spec.Version) }).Spec
+	if s := c.new.Spec; compareVersions(s.Version, highest.Version) < 0 {
+		c.atVersion(&versionLowered, "version %s of %s is lower than %s", s.Version, s.Name, highest.Version)
+	}
+}
+
+// same looks for other bytes of the same version. A version that released.sum does not list is still being made, unless a server has it.
+func (c *comparison) same(live bool, r *Released) {
+	s := c.new.Spec
+	if s.Version != c.old.Spec.Version || c.new.Digest == c.old.Digest {
+		return
+	}
+	line, released := r.find(s.Name, s.Version)
+	if r != nil && (!live || released && line.Digest != c.new.Digest) {
+		return // what is released is for bytes
+	}
+	c.atVersion(&versionSame, "%s %s has other bytes than before: raise its version", s.Name, s.Version)
+}
+
+// bytes looks for other bytes of a released version.
+func (c *comparison) bytes(r *Released) {
+	s := c.new.Spec
+	if line, ok := r.find(s.Name, s.Version); ok && line.Digest != c.new.Digest {
+		c.atVersion(&releasedVersion, "%s %s was released as sha256:%.12s, and these bytes are sha256:%.12s: raise its version", s.Name, s.Version, line.Digest, c.new.Digest)
+	}
+}
+
+// releases looks at released.sum itself.
+func (c *comparison) releases(old, new *Released) {
+	if new != nil {
+		for _, bad := range new.bad {
+			c.at(&releasedVersion, new.File, bad.line, 1, "%s", bad.text)
+		}
+	}
+	if old == nil {
+		return
+	}
+	file := old.File
+	if new != nil {
+		file = new.File
+	}
+	for _, was := range old.Lines {
+		now, ok := new.find(was.Library, was.Version)
+		switch {
+		case !ok:
+			c.at(&releasedVersion, file, 1, 1, "the line of %s %s is gone: it was released", was.Library, was.Version)
+		case now.Digest != was.Digest:
+			c.at(&releasedVersion, file, now.Line, 1, "%s %s was released as sha256:%.12s, but the line says sha256:%.12s", was.Library, was.Version, was.Digest, now.Digest)
+		}
+	}
 }
 
 // Record is the text of released.sum with the snapshot's versions in it, and which of them are new there. They must have been compared.
