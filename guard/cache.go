@@ -134,8 +134,9 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 	if g.refusals == nil {
 		return
 	}
-	if r.Receipt != "" && !d.Allowed && !d.Duplicate && d.Fallback == FallbackNone && d.Reason != ReasonBlocked {
-		g.refusals.ForgetReceipt(receiptKey(ep, w, r)) // its repeats are used up
+	// Its repeats are used up, or it asks for more than it has paid, of which each try would be a call.
+	if r.Receipt != "" && !d.Allowed && (!d.Duplicate || d.refusesMoney()) && d.Fallback == FallbackNone && d.Reason != ReasonBlocked {
+		g.refusals.ForgetReceipt(receiptKey(ep, w, r))
 	}
 	switch {
 	case d.Allowed:
@@ -154,6 +155,9 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 		g.refusals.Add(ownKey(ep, w), &refusal{d.Clone(), costOf(ep, w, r)}, affectedSubjects(d), at, d.RetryAfter)
 	}
 }
+
+// refusesMoney reports whether a budget refuses the request.
+func (d *Decision) refusesMoney() bool { return d.Reason == ReasonBudget || d.Reason == ReasonPenalty }
 
 // cacheGlobalRefusals caches the global limits that refuse, for the requests of all subjects.
 func (g *Guard) cacheGlobalRefusals(ep *decide.Endpoint, w *decide.Resolved, r *Request, d *Decision, at monotime.Time) {

@@ -29,9 +29,7 @@ type held struct {
 	guard    *Guard
 	endpoint string
 
-	reservations []decide.Reservation // one for each call
-	reserved     Amounts
-	duplicate    bool // the receipt was known, so Redis reserved nothing
+	reservations []reservation // one for each call
 	settled      atomic.Bool
 	unrecorded   atomic.Pointer[Amounts] // a cost that Settle could not record
 
@@ -41,6 +39,13 @@ type held struct {
 
 	counting  []*decide.Query // with counts that depend on the response
 	responded atomic.Bool
+}
+
+// A reservation is what one call reserved.
+type reservation struct {
+	decide.Reservation
+	Reserved Amounts
+	Free     bool `json:",omitempty"` // it reserved nothing, because its receipt has paid for it before
 }
 
 // load returns what c holds, or nil.
@@ -57,8 +62,9 @@ func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && !k.Local {
 			h := g.heldBy(d)
-			h.reservations, h.reserved = append(h.reservations, r), Amounts{q.Estimate(), q.ReservedUnits()}
-			h.duplicate = h.duplicate || c.Err == nil && c.Result.Duplicate
+			money, units := q.Estimates(c)
+			reserved := Amounts{money, units}
+			h.reservations = append(h.reservations, reservation{r, reserved, c.Err == nil && c.Result.Duplicate && !reserved.any()})
 		}
 	}
 	if q.Endpoint.Counting {
@@ -282,10 +288,8 @@ const maxCalls = 64
 type text struct {
 	Namespace    string
 	Endpoint     string
-	Duplicate    bool                 `json:",omitempty"`
-	Places       []decide.Places      `json:",omitempty"`
-	Reservations []decide.Reservation `json:",omitempty"`
-	Reserved     Amounts
+	Places       []decide.Places `json:",omitempty"`
+	Reservations []reservation   `json:",omitempty"`
 }
 
 // Text returns what c holds as text, for [Guard.Charge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
@@ -295,9 +299,7 @@ func (c *Charge) Text() string {
 	if h == nil {
 		return ""
 	}
-	t := text{
-		Namespace: h.guard.namespace(), Endpoint: h.endpoint, Reservations: h.reservations, Reserved: h.reserved, Duplicate: h.duplicate,
-	}
+	t := text{Namespace: h.guard.namespace(), Endpoint: h.endpoint, Reservations: h.reservations}
 	for _, l := range h.leases {
 		if !l.Local() {
 			t.Places = append(t.Places, l.Places)
@@ -325,12 +327,13 @@ func (g *Guard) Charge(encoded string) (*Charge, error) {
 	strict := json.NewDecoder(bytes.NewReader(decoded))
 	strict.DisallowUnknownFields()
 	if err != nil || strict.Decode(&t) != nil || t.Namespace != g.namespace() || len(t.Places) > maxCalls || len(t.Reservations) > maxCalls ||
-		len(t.Reservations) == 0 && t.Places == nil || decide.CheckUnits("guard.charge", t.Reserved.Units) != nil || t.Reserved.Money < 0 {
+		len(t.Reservations) == 0 && t.Places == nil {
 		return nil, invalid
 	}
-	h := &held{guard: g, endpoint: t.Endpoint, reservations: t.Reservations, reserved: t.Reserved, duplicate: t.Duplicate}
+	h := &held{guard: g, endpoint: t.Endpoint, reservations: t.Reservations}
 	for i := range t.Reservations {
-		if !t.Reservations[i].Complete() {
+		r := &t.Reservations[i]
+		if !r.Complete() || decide.CheckUnits("guard.charge", r.Reserved.Units) != nil || r.Reserved.Money < 0 {
 			return nil, invalid
 		}
 	}

@@ -202,7 +202,8 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 	for i := range q.Calls {
 		c := &q.Calls[i]
 		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
-			reserved := Amounts{q.Estimate(), q.ReservedUnits()}
+			money, units := q.Estimates(c)
+			reserved := Amounts{money, units}
 			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none(), "") }) // Hooks.Settled reports the error
 		}
 	}

@@ -50,7 +50,7 @@ type Decision struct {
 	// RetryAfter is how long the request stays refused if nothing else happens, for example 5.987654 s. It is 0 if the request is allowed
 	// or waiting does not help. If AwaitsPlace, it is when to try again.
 	RetryAfter time.Duration
-	// Duplicate reports whether the receipt was known, so that guard charged nothing.
+	// Duplicate reports whether the receipt was known, so that guard charged only what the request costs more than before.
 	Duplicate bool
 	// Limits has one entry for each limit that counts a subject of the request, global limits last. It omits limits that neither Redis nor
 	// this process evaluated.

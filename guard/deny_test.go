@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -89,6 +90,27 @@ func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
 		if d := decide(t, g, r); d.Reason != guard.ReasonBlocked || trips > 0 {
 			t.Errorf("a known receipt of a blocked client: %s, %d round trips", d.Reason, trips)
 		}
+	}
+}
+
+// Nor while it asks for more than the receipt has paid and the budget has left.
+func TestDecide_hugeRepeatsAreCached(t *testing.T) {
+	rdb, _ := inProcess(t)
+	trips := 0
+	g := newGuard(t, rdb, budgeted(), guard.Options{Hooks: asked(&trips)})
+	ask := func(receipt string, estimate fcall.Micros) *guard.Decision {
+		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt, Estimate: estimate})
+	}
+	ask("fp:c1:ada", 100_000)
+	ask("fp:c2:ada", 500_000)
+	trips = 0
+	for range 10 {
+		if d := ask("fp:c1:ada", 900_000); d.Allowed || d.Reason != guard.ReasonBudget {
+			t.Fatalf("a huge repeat: %+v", d)
+		}
+	}
+	if trips != 1 {
+		t.Errorf("ten refused repeats made %d calls", trips)
 	}
 }
 

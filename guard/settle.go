@@ -44,6 +44,24 @@ func (a Amounts) of(unit string) fcall.Micros {
 	return 0
 }
 
+// most returns the greater one of each.
+func (a Amounts) most(b Amounts) Amounts {
+	b.Money, b.Units = max(a.Money, b.Money), slices.Clone(b.Units)
+	for i := range b.Units {
+		for _, u := range a.Units {
+			if u.Unit == b.Units[i].Unit {
+				b.Units[i].N = max(b.Units[i].N, u.N)
+			}
+		}
+	}
+	return b
+}
+
+// any reports whether one is above 0.
+func (a Amounts) any() bool {
+	return a.Money > 0 || slices.ContainsFunc(a.Units, func(u Amount) bool { return u.N > 0 })
+}
+
 // none returns 0 of each.
 func (a Amounts) none() (none Amounts) {
 	for _, u := range a.Units {
@@ -56,21 +74,20 @@ var errPanic = errors.New("guard: a panic, which the log has")
 
 var errNoReservation = &fcall.ArgumentError{Function: "guard.settle", Name: "charge", Must: "have a reservation", Got: "none"}
 
-// Reserved returns the money that the request reserved of its budgets; 0 if none, as of a repeat of a receipt.
+// Reserved returns the money that the request reserved of its budgets; 0 if none. A repeat of a receipt reserves what it costs more than before.
 func (c *Charge) Reserved() fcall.Micros { return c.load().own().Money }
 
 // ReservedUnits returns what the request reserved in each other unit of its endpoint's budgets.
 func (c *Charge) ReservedUnits() []Amount { return slices.Clone(c.load().own().Units) }
 
-// own returns what the request itself reserved.
-func (h *held) own() Amounts {
-	switch {
-	case h == nil:
-		return Amounts{}
-	case h.duplicate:
-		return h.reserved.none()
+// own returns what the request itself reserved: the most in any account.
+func (h *held) own() (all Amounts) {
+	if h != nil {
+		for i := range h.reservations {
+			all = all.most(h.reservations[i].Reserved)
+		}
 	}
-	return h.reserved
+	return all
 }
 
 // Accounts returns the subjects whose budgets have a reservation of the request, for example "org=acme" and "user=42"; none if it has none.
@@ -92,7 +109,8 @@ func (c *Charge) Accounts() (subjects []string) {
 // nothing is settled. A second call does nothing, and the end of ctx does not stop a settlement, only its deadline. A cost above a budget is recorded in full. After an error the estimates stay counted until
 // their hold ends, and the caller may retry.
 //
-// A repeat of a receipt reserves nothing, because its first request did. What it settles was spent again, and is recorded.
+// A repeat of a receipt has a reservation of its own: what it costs more than its first request reserved. What it settles was spent again, and is
+// recorded in full.
 func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amount) error {
 	h := c.load()
 	if h == nil || len(h.reservations) == 0 {
@@ -109,24 +127,34 @@ func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amoun
 	}
 	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	return h.settle(settling, Amounts{actual, all}, "")
+	return h.settle(settling, &Amounts{actual, all}, true, "")
 }
 
-func (h *held) settle(ctx context.Context, actual Amounts, unknown Unknown) error {
+// settle settles the reservations at what was spent, or at their estimates if actual is nil; those of a repeat that reserved nothing if free.
+func (h *held) settle(ctx context.Context, actual *Amounts, free bool, unknown Unknown) error {
 	if !h.settled.CompareAndSwap(false, true) {
 		return nil
 	}
 	errs := make([]error, len(h.reservations))
 	var calls sync.WaitGroup
-	for i := range h.reservations[1:] {
-		errs[i+1] = errPanic
-		calls.Go(h.guard.surviving(func() { _, errs[i+1] = h.guard.settle(ctx, &h.reservations[i+1], &h.reserved, actual, unknown) }))
+	for i := range h.reservations {
+		r := &h.reservations[i]
+		if r.Free && !free {
+			continue
+		}
+		spent := cmp.Or(actual, &r.Reserved)
+		errs[i] = errPanic
+		settle := func() { _, errs[i] = h.guard.settle(ctx, &r.Reservation, &r.Reserved, *spent, unknown) }
+		if len(h.reservations) == 1 {
+			settle()
+			break
+		}
+		calls.Go(h.guard.surviving(settle))
 	}
-	_, errs[0] = h.guard.settle(ctx, &h.reservations[0], &h.reserved, actual, unknown)
 	calls.Wait()
 	err := errors.Join(errs...)
 	if err != nil {
-		h.unrecorded.Store(&actual)
+		h.unrecorded.Store(actual)
 		h.settled.Store(false)
 	}
 	return err
@@ -218,31 +246,32 @@ func (g *Guard) record(ctx context.Context, r *Request, spent []decide.Reservati
 	return exceeded, err
 }
 
-// settleAtEnd settles a reservation that was not settled, in the background.
+// settleAtEnd settles a reservation that was not settled, in the background. A repeat of a receipt that reserved nothing answers as before, and is
+// not settled.
 func (h *held) settleAtEnd(ctx context.Context, e End) {
-	actual, failed, unknown := h.reserved, h.unrecorded.Load(), Unknown("")
+	actual, unknown := h.unrecorded.Load(), Unknown("")
+	free := actual != nil // a cost that Settle could not record
+	pays := func(r reservation) bool { return !r.Free }
 	switch {
-	case len(h.reservations) == 0 || h.settled.Load():
+	case h.settled.Load() || !free && !slices.ContainsFunc(h.reservations, pays):
 		return
-	case failed != nil:
-		actual = *failed
-	case h.duplicate:
-		return
+	case free:
 	case e.Used != nil:
-		units, err := decide.InUnits("guard.end", h.reserved.Units, e.Used.Units)
+		units, err := decide.InUnits("guard.end", h.own().Units, e.Used.Units)
 		if err == nil {
-			actual = Amounts{e.Used.Money, units}
+			actual = &Amounts{e.Used.Money, units}
 		} else {
 			h.guard.warn(noticeSettled, "settled as estimated", "endpoint", h.endpoint, "error", err)
 		}
 	case e.Gone:
-		actual = h.reserved.none()
+		none := h.own().none()
+		actual = &none
 	case e.Unknown != "":
 		unknown = e.Unknown
 		h.guard.warn(noticeUnknown, "usage unknown, so the estimate counts", "endpoint", h.endpoint, "reason", unknown)
 	}
 	h.guard.finish(ctx, func(ctx context.Context) {
-		if err := h.settle(ctx, actual, unknown); err != nil {
+		if err := h.settle(ctx, actual, free, unknown); err != nil {
 			h.guard.warn(noticeSettled, "reservation not settled", "endpoint", h.endpoint, "error", err)
 		}
 	})

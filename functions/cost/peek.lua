@@ -26,7 +26,7 @@ local function peek(bucket, record, budgets, budgets_spent, estimate_micros, rec
   end
   local now_us = clock.now_us()
   local call = {amount_micros = estimate_micros, budgets = budgets, keys = budgets_spent, units = units, now_us = now_us}
-  local answer, failure = reservation.check(call, false, false)
+  local answer, failure = reservation.check(call)
   if not answer then
     return nil, failure
   end

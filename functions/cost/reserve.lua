@@ -28,9 +28,9 @@ local function reserve(record, receipt, estimate_micros, budgets, budgets_spent,
   end
   local call = {
     key = record, amount_micros = estimate_micros, budgets = budgets, keys = budgets_spent, units = units, hold_us = hold_us, at_most = at_most,
-    now_us = clock.now_us(),
+    found = found, now_us = clock.now_us(),
   }
-  local answer, failure = reservation.check(call, found, false)
+  local answer, failure = reservation.check(call)
   if not answer then
     return nil, failure
   end

@@ -1,11 +1,14 @@
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
 --- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
---- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. A receipt that was
---- admitted less than dedup ago pays only for more weight than it has paid, and for global limits. Otherwise every limit, the budgets and
---- the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and
---- unit are one account; what is unreserved must fit it, but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a
---- new request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+--- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets
+--- and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and
+--- unit are one account; what is unreserved must fit it, but is not charged. With tiers the call is an attempt, as in abuse.attempt, and the
+--- threshold-th one is refused.
+---
+--- A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and reserves, under its own name, what
+--- its estimate exceeds those of before. It pays global limits again, and holds places of its own. With repeats, that many repeats pass, as
+--- attempts, and the next one is a new request.
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
@@ -22,11 +25,11 @@
 --- @arg    weight         count[1..1000000000000]=1 multiplies every limit's cost except that of a sliding_log
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1ms..3650d]=10s how long a receipt is known
---- @arg    repeats        count[0..8]?             how many repeats of a receipt pass for free; any number when omitted
+--- @arg    repeats        count[0..8]?             how many repeats of a receipt pass; any number when omitted
 --- @arg    budgets        group(budget)[0..16]    as in cost.reserve, each optionally of its own subject
 --- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request, in money
 --- @arg    hold           duration[1ms..3650d]?    how long an unsettled estimate counts; each window's length when omitted
---- @arg    reservation    text[64]?                unique ID for the reservation, to settle by: guard's have 26 characters. A known receipt reserves nothing
+--- @arg    reservation    text[64]?                unique ID for the reservation of this call, to settle by: guard's have 26 characters
 --- @arg    tiers          group[0..8]             how many attempts are too many, as in abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1ms..3650d]     time in which attempts are counted
@@ -42,7 +45,7 @@
 --- @arg    units          group(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
 --- @must   #budgets == 0 or reservation: a reservation is settled by its name
 --- @result allowed        bool                     whether the request may pass
---- @result duplicate      bool                     whether its receipt was known, so that it paid only for more weight and global limits
+--- @result duplicate      bool                     whether its receipt was known, so that it paid only what it costs more than before, and limits that count repeats
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
 --- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
@@ -90,7 +93,7 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   local costs = {
     key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us,
   }
-  local parts, failure = request_parts.check(repeated and repeated.paid, limits, limits_state, weight, costs, challenges, challenge,
+  local parts, failure = request_parts.check(repeated, limits, limits_state, weight, costs, challenges, challenge,
     challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure

@@ -40,9 +40,9 @@ local function check(known, limits, limits_state, weight, receipt, dedup_us, loo
   end
   local any_cost = limit_rows.charge(limits, limits_state, all, now_us)
   if repeated and weight > repeated.paid then
-    receipts.add_repeat(known, repeated, weight)
+    receipts.add_repeat(known, repeated, weight, limit_rows.none)
   elseif receipt and not repeated and any_cost then -- a call that pays nothing must not give a later one a free pass
-    receipts.add(known, now_us, dedup_us, weight)
+    receipts.add(known, now_us, dedup_us, weight, limit_rows.none)
   end
   return true, repeated ~= false, 0, 0, now_us, all
 end

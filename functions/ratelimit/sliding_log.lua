@@ -35,7 +35,7 @@ local function sliding_log(bucket, known, limit, window_us, name, receipt, dedup
     return nil, failure
   end
   if known and one.taken > 0 then
-    receipts.add(known, now_us, dedup_us or window_us, 1)
+    receipts.add(known, now_us, dedup_us or window_us, 1, {})
   end
   return repeated and true or one.allowed, repeated ~= false, one.count, one.remaining, one.reset_after_us, repeated and 0 or one.retry_after_us, now_us
 end

@@ -808,6 +808,76 @@ end
 return accounts
 end)()
 
+local budget_check = (function() -- rlfunc: lines=67 file=functions/lib/cost/budget_check.lua
+--- Whether the amounts of a call fit its accounts, and the answer that says why not.
+--- @use account
+--- @lib budget_check
+local budget_check = {}
+
+local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
+
+
+local function refuse(answer, reason, wait_us, place)
+  answer.retry_us = math.max(answer.retry_us, wait_us)
+  if ranks[reason] > ranks[answer.reason] then
+    answer.reason = reason
+    answer.place = place
+  end
+end
+
+
+local function check_row(answer, one, row, amount, whole)
+  if whole > row.budget_micros then
+    row.allowed = false
+    refuse(answer, 'too_large', 0, one.place)
+  elseif amount > row.budget_micros - row.spent_micros then
+    local wait_us, failure = account.wait_us(one, row.sum, row.budget_micros - amount)
+    if not wait_us then
+      return failure
+    end
+    row.allowed = false
+    row.retry_after_us = wait_us
+    refuse(answer, 'budget', wait_us, one.place)
+  end
+  return nil
+end
+
+
+function budget_check.account(answer, one, at_most)
+  local amount, whole = one.amount, one.paid
+  if at_most then
+    amount = math.min(amount, 1)
+    whole = amount
+  end
+  if one.penalty_us > one.now_us then
+    refuse(answer, 'penalty', one.penalty_us - one.now_us, one.place)
+  end
+  for i = 1, #one.rows do
+    local failure = check_row(answer, one, one.rows[i], amount, whole)
+    if failure then
+      return failure
+    end
+    if at_most then
+      one.amount = math.min(one.amount, one.rows[i].remaining_micros)
+    end
+  end
+  return nil
+end
+
+
+function budget_check.level(all)
+  for i = 1, #all do
+    for j = 1, #all do
+      if all[i].unit == all[j].unit then
+        all[i].amount = math.min(all[i].amount, all[j].amount)
+      end
+    end
+  end
+end
+
+return budget_check
+end)()
+
 local charge = (function() -- rlfunc: lines=70 file=functions/lib/cost/charge.lua
 --- Adds to an account, and writes what a call has changed in it.
 --- @use clock
@@ -950,61 +1020,20 @@ end
 return reservation_record
 end)()
 
-local reservation = (function() -- rlfunc: lines=131 file=functions/lib/cost/reservation.lua
+local reservation = (function() -- rlfunc: lines=97 file=functions/lib/cost/reservation.lua
 --- Reserves the amounts of a call in all of its accounts, or in none.
---- @use account accounts budget charge reservation_record
+---
+---
+---
+--- @use accounts budget budget_check charge reservation_record
 --- @lib reservation
 local reservation = {}
 
 local forever_us = 9007199254740992
-local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
 
-local function refuse(answer, reason, wait_us, place)
-  answer.retry_us = math.max(answer.retry_us, wait_us)
-  if ranks[reason] > ranks[answer.reason] then
-    answer.reason = reason
-    answer.place = place
-  end
-end
 
-
-local function check_row(answer, one, row, amount)
-  if amount > row.budget_micros then
-    row.allowed = false
-    refuse(answer, 'too_large', 0, one.place)
-  elseif amount > row.budget_micros - row.spent_micros then
-    local wait_us, failure = account.wait_us(one, row.sum, row.budget_micros - amount)
-    if not wait_us then
-      return failure
-    end
-    row.allowed = false
-    row.retry_after_us = wait_us
-    refuse(answer, 'budget', wait_us, one.place)
-  end
-  return nil
-end
-
-
-local function check_account(answer, one, at_most)
-  local amount = at_most and math.min(one.amount, 1) or one.amount
-  if one.penalty_us > one.now_us then
-    refuse(answer, 'penalty', one.penalty_us - one.now_us, one.place)
-  end
-  for i = 1, #one.rows do
-    local failure = check_row(answer, one, one.rows[i], amount)
-    if failure then
-      return failure
-    end
-    if at_most then
-      one.amount = math.min(one.amount, one.rows[i].remaining_micros)
-    end
-  end
-  return nil
-end
-
-
-local function paid(found, all, now_us)
+local function has_paid(found, all, now_us)
   for i = 1, #all do
     local one = all[i]
     local before = reservation_record.of(found, one.key)
@@ -1019,30 +1048,37 @@ local function paid(found, all, now_us)
 end
 
 
-local function level(all)
+
+local function take_off(all, paid)
+  local free = paid ~= nil
   for i = 1, #all do
-    for j = 1, #all do
-      if all[i].unit == all[j].unit then
-        all[i].amount = math.min(all[i].amount, all[j].amount)
-      end
-    end
+    local one = all[i]
+    local before = paid and paid[one.key] or 0
+    one.paid = math.max(one.amount, before)
+    one.amount = one.paid - before
+    one.free = paid ~= nil and one.amount == 0
+    free = free and one.free
   end
+  return free
 end
 
 
 
-
-function reservation.check(call, found, paid_before)
+function reservation.check(call)
   local held_us = call.hold_us and budget.slice_end(call.now_us, call.hold_us) or forever_us
   local all, longest_us, rows = accounts.open(call, call.now_us, held_us, false)
   if not all then
     return nil, longest_us
   end
-  local free = paid_before or found and paid(found, all, call.now_us)
+  local repeats = take_off(all, call.paid)
+  local free = repeats or call.settled or call.found and has_paid(call.found, all, call.now_us)
   local answer = {reason = 'none', place = 0, retry_us = 0, rows = rows, all = all, longest_us = longest_us, free = free}
   for i = 1, #all do
     accounts.fill(all[i])
-    local failure = not free and check_account(answer, all[i], call.at_most)
+    if call.settled then
+      all[i].paid = 0
+    end
+    local failure = not free and not all[i].free and budget_check.account(answer, all[i], call.at_most)
     if failure then
       return nil, failure
     end
@@ -1051,7 +1087,7 @@ function reservation.check(call, found, paid_before)
     answer.retry_us = 0
   end
   if call.at_most then
-    level(all)
+    budget_check.level(all)
   end
   return answer
 end
@@ -1061,7 +1097,7 @@ function reservation.reserve(call, answer)
   local charged, until_us = {nil}, 0
   for i = 1, answer.free and 0 or #answer.all do
     local one = answer.all[i]
-    if not one.unreserved then
+    if not one.unreserved and not one.free then
       one.charged = one.amount
       for j = 1, #one.charges do
         local to = one.charges[j]
@@ -1234,7 +1270,7 @@ local function peek(bucket, record, budgets, budgets_spent, estimate_micros, rec
   end
   local now_us = clock.now_us()
   local call = {amount_micros = estimate_micros, budgets = budgets, keys = budgets_spent, units = units, now_us = now_us}
-  local answer, failure = reservation.check(call, false, false)
+  local answer, failure = reservation.check(call)
   if not answer then
     return nil, failure
   end
@@ -1317,9 +1353,9 @@ local function reserve(record, receipt, estimate_micros, budgets, budgets_spent,
   end
   local call = {
     key = record, amount_micros = estimate_micros, budgets = budgets, keys = budgets_spent, units = units, hold_us = hold_us, at_most = at_most,
-    now_us = clock.now_us(),
+    found = found, now_us = clock.now_us(),
   }
-  local answer, failure = reservation.check(call, found, false)
+  local answer, failure = reservation.check(call)
   if not answer then
     return nil, failure
   end

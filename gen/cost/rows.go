@@ -81,7 +81,7 @@ type BudgetResult struct {
 	Spent fcall.Micros
 	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
 	Remaining fcall.Micros
-	// Charged: what the call charged, or its receipt before: 300000; 0 when refused.
+	// Charged: what the call charged, or in cost.reserve its receipt before: 300000; 0 when refused.
 	Charged fcall.Micros
 	// RetryAfter: wait until the amount fits this budget; 0 when it does, and when it never will.
 	RetryAfter time.Duration

@@ -33,7 +33,7 @@ type AdmitParams struct {
 	ReceiptOf fcall.Subject
 	// Dedup: how long a receipt is known. From 1ms to 3650 days. Defaults to 10s.
 	Dedup time.Duration
-	// Repeats: how many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Nil omits it.
+	// Repeats: how many repeats of a receipt pass; any number when omitted. From 0 to 8. Nil omits it.
 	Repeats *int64
 	// Budgets: as in cost.reserve, each optionally of its own subject. 0 to 16 rows.
 	Budgets fcall.Rows[Budget]
@@ -42,8 +42,8 @@ type AdmitParams struct {
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days. The
 	// zero value omits it.
 	Hold time.Duration
-	// Reservation: unique ID for the reservation, to settle by: guard's have 26 characters. A known receipt
-	// reserves nothing. 1 to 64 bytes. The zero value omits it.
+	// Reservation: unique ID for the reservation of this call, to settle by: guard's have 26 characters. 1 to 64
+	// bytes. The zero value omits it.
 	Reservation string
 	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 rows.
 	Tiers fcall.Rows[AdmitTiers]
@@ -112,7 +112,8 @@ func PackAdmitEscalation(rows ...AdmitEscalation) fcall.Rows[AdmitEscalation] {
 type AdmitResult struct {
 	// Allowed reports whether the request may pass.
 	Allowed bool
-	// Duplicate reports whether its receipt was known, so that it paid only for more weight and global limits.
+	// Duplicate reports whether its receipt was known, so that it paid only what it costs more than before, and
+	// limits that count repeats.
 	Duplicate bool
 	// Reason: why it is refused: the first of these if several do; none when allowed.
 	Reason AdmitReason
@@ -203,12 +204,15 @@ const (
 //
 // Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets
 // and the challenge may belong to another subject or to all subjects together. An active block of any of them
-// refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago pays only for
-// more weight than it has paid, and for global limits. Otherwise every limit, the budgets and the challenge
-// must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one
-// subject and unit are one account; what is unreserved must fit it, but is not charged. With repeats, that
-// many repeats of a receipt pass for free, as attempts, and the next one is a new request. With tiers the
-// call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+// refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the challenge must allow;
+// then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and
+// unit are one account; what is unreserved must fit it, but is not charged. With tiers the call is an
+// attempt, as in abuse.attempt, and the threshold-th one is refused.
+//
+// A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and
+// reserves, under its own name, what its estimate exceeds those of before. It pays global limits again, and
+// holds places of its own. With repeats, that many repeats pass, as attempts, and the next one is a new
+// request.
 //
 // A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
 // never refuses; it is charged where it allows. A call whose holder release has marked is an error, and

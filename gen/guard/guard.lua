@@ -516,14 +516,15 @@ end
 return block_state
 end)()
 
-local receipts = (function() -- rlfunc: lines=39 file=functions/lib/receipts.lua
+local receipts = (function() -- rlfunc: lines=60 file=functions/lib/receipts.lua
 --- Receipts that were counted: one key each, which expires when the receipt is no longer known.
 ---
 ---
 ---
 --- @use clock refusal
 --- @lib receipts
---- @state receipt 1 .
+--- @state receipt 2 .
+---
 local receipts = {}
 
 
@@ -533,26 +534,46 @@ function receipts.find(key, now_us, dedup_us, most_repeats)
   if not key or not stored then
     return false
   end
-  local at, paid, repeats = string.match(stored, '^(%d+) (%d+) (%d+)$')
-  local at_us = clock.parse_us(at)
+  local at, paid, repeats, rest = string.match(stored, '^(%d+) (%d+) (%d+)(.*)$')
+  local at_us, accounts = clock.parse_us(at), {}
   if not at_us then
     return nil, refusal.state(key, 'holds no receipt')
+  end
+  for blank, part in string.gmatch(rest, '(.)([^ ]*)') do
+    local account, text = string.match(part, '^(.+)=(%d+)$')
+    local amount = clock.parse_us(text)
+    if blank ~= ' ' or not account or not amount then
+      return nil, refusal.state(key, 'holds no receipt')
+    end
+    accounts[account] = amount
   end
   local passed = tonumber(repeats)
   if at_us <= now_us - dedup_us or clock.is_wrong(at_us - now_us, dedup_us) or most_repeats and passed >= most_repeats then
     return false
   end
-  return {at = at, paid = tonumber(paid), repeats = passed}
+  return {at = at, paid = tonumber(paid), repeats = passed, accounts = accounts}
 end
 
 
-function receipts.add(key, now_us, dedup_us, paid)
-  clock.store_for(key, string.format('%s %d 0', clock.text(now_us), paid), dedup_us)
+local function amounts(accounts)
+  local text = ''
+  for i = 1, #accounts do
+    if accounts[i].paid > 0 then
+      text = text .. ' ' .. accounts[i].key .. '=' .. string.format('%d', accounts[i].paid)
+    end
+  end
+  return text
 end
 
 
-function receipts.add_repeat(key, known, paid)
-  redis.call('SET', key, string.format('%s %d %d', known.at, math.max(paid, known.paid), known.repeats + 1), 'KEEPTTL')
+function receipts.add(key, now_us, dedup_us, weight, accounts)
+  clock.store_for(key, string.format('%s %d 0', clock.text(now_us), weight) .. amounts(accounts), dedup_us)
+end
+
+
+function receipts.add_repeat(key, known, weight, accounts)
+  local text = string.format('%s %d %d', known.at, math.max(weight, known.paid), known.repeats + 1) .. amounts(accounts)
+  redis.call('SET', key, text, 'KEEPTTL')
 end
 
 return receipts
@@ -1294,7 +1315,7 @@ local kind_concurrency = (function() -- rlfunc: lines=50 file=functions/lib/limi
 ---
 --- @use refusal holder_set
 --- @lib kind_concurrency
-local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true}
+local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true, counts_repeats = true}
 
 function kind_concurrency.prepare(row)
   row.most = math.min(row.limit, 1000)
@@ -1340,7 +1361,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=68 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=69 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 ---
@@ -1394,6 +1415,7 @@ function limit.prepare(row, above)
   row.redis_type = kind.redis_type
   row.weighted = kind.weighted
   row.needs_clock = kind.needs_clock
+  row.counts_repeats = row.global or kind.counts_repeats
   row.check = kind.check
   row.charge = kind.charge
   row.refund = kind.refund
@@ -1534,7 +1556,7 @@ end
 
 
 local function cost_of(row, weight, paid)
-  if paid and not row.global then
+  if paid and not row.counts_repeats then
     return row.weighted and row.cost * math.max(weight - paid, 0) or 0
   end
   return row.weighted and row.cost * weight or row.cost
@@ -1569,7 +1591,7 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
     if failure then
       return nil, of_row(i, failure)
     end
-    if paid and answer.cost == 0 and not row.global then
+    if paid and answer.cost == 0 and not row.counts_repeats then
       answer.allowed = true
       answer.retry_after_us = 0
     elseif not answer.allowed and not row.shadow then
@@ -2007,6 +2029,76 @@ end
 return accounts
 end)()
 
+local budget_check = (function() -- rlfunc: lines=67 file=functions/lib/cost/budget_check.lua
+--- Whether the amounts of a call fit its accounts, and the answer that says why not.
+--- @use account
+--- @lib budget_check
+local budget_check = {}
+
+local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
+
+
+local function refuse(answer, reason, wait_us, place)
+  answer.retry_us = math.max(answer.retry_us, wait_us)
+  if ranks[reason] > ranks[answer.reason] then
+    answer.reason = reason
+    answer.place = place
+  end
+end
+
+
+local function check_row(answer, one, row, amount, whole)
+  if whole > row.budget_micros then
+    row.allowed = false
+    refuse(answer, 'too_large', 0, one.place)
+  elseif amount > row.budget_micros - row.spent_micros then
+    local wait_us, failure = account.wait_us(one, row.sum, row.budget_micros - amount)
+    if not wait_us then
+      return failure
+    end
+    row.allowed = false
+    row.retry_after_us = wait_us
+    refuse(answer, 'budget', wait_us, one.place)
+  end
+  return nil
+end
+
+
+function budget_check.account(answer, one, at_most)
+  local amount, whole = one.amount, one.paid
+  if at_most then
+    amount = math.min(amount, 1)
+    whole = amount
+  end
+  if one.penalty_us > one.now_us then
+    refuse(answer, 'penalty', one.penalty_us - one.now_us, one.place)
+  end
+  for i = 1, #one.rows do
+    local failure = check_row(answer, one, one.rows[i], amount, whole)
+    if failure then
+      return failure
+    end
+    if at_most then
+      one.amount = math.min(one.amount, one.rows[i].remaining_micros)
+    end
+  end
+  return nil
+end
+
+
+function budget_check.level(all)
+  for i = 1, #all do
+    for j = 1, #all do
+      if all[i].unit == all[j].unit then
+        all[i].amount = math.min(all[i].amount, all[j].amount)
+      end
+    end
+  end
+end
+
+return budget_check
+end)()
+
 local charge = (function() -- rlfunc: lines=70 file=functions/lib/cost/charge.lua
 --- Adds to an account, and writes what a call has changed in it.
 --- @use clock
@@ -2149,61 +2241,20 @@ end
 return reservation_record
 end)()
 
-local reservation = (function() -- rlfunc: lines=131 file=functions/lib/cost/reservation.lua
+local reservation = (function() -- rlfunc: lines=97 file=functions/lib/cost/reservation.lua
 --- Reserves the amounts of a call in all of its accounts, or in none.
---- @use account accounts budget charge reservation_record
+---
+---
+---
+--- @use accounts budget budget_check charge reservation_record
 --- @lib reservation
 local reservation = {}
 
 local forever_us = 9007199254740992
-local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
 
-local function refuse(answer, reason, wait_us, place)
-  answer.retry_us = math.max(answer.retry_us, wait_us)
-  if ranks[reason] > ranks[answer.reason] then
-    answer.reason = reason
-    answer.place = place
-  end
-end
 
-
-local function check_row(answer, one, row, amount)
-  if amount > row.budget_micros then
-    row.allowed = false
-    refuse(answer, 'too_large', 0, one.place)
-  elseif amount > row.budget_micros - row.spent_micros then
-    local wait_us, failure = account.wait_us(one, row.sum, row.budget_micros - amount)
-    if not wait_us then
-      return failure
-    end
-    row.allowed = false
-    row.retry_after_us = wait_us
-    refuse(answer, 'budget', wait_us, one.place)
-  end
-  return nil
-end
-
-
-local function check_account(answer, one, at_most)
-  local amount = at_most and math.min(one.amount, 1) or one.amount
-  if one.penalty_us > one.now_us then
-    refuse(answer, 'penalty', one.penalty_us - one.now_us, one.place)
-  end
-  for i = 1, #one.rows do
-    local failure = check_row(answer, one, one.rows[i], amount)
-    if failure then
-      return failure
-    end
-    if at_most then
-      one.amount = math.min(one.amount, one.rows[i].remaining_micros)
-    end
-  end
-  return nil
-end
-
-
-local function paid(found, all, now_us)
+local function has_paid(found, all, now_us)
   for i = 1, #all do
     local one = all[i]
     local before = reservation_record.of(found, one.key)
@@ -2218,30 +2269,37 @@ local function paid(found, all, now_us)
 end
 
 
-local function level(all)
+
+local function take_off(all, paid)
+  local free = paid ~= nil
   for i = 1, #all do
-    for j = 1, #all do
-      if all[i].unit == all[j].unit then
-        all[i].amount = math.min(all[i].amount, all[j].amount)
-      end
-    end
+    local one = all[i]
+    local before = paid and paid[one.key] or 0
+    one.paid = math.max(one.amount, before)
+    one.amount = one.paid - before
+    one.free = paid ~= nil and one.amount == 0
+    free = free and one.free
   end
+  return free
 end
 
 
 
-
-function reservation.check(call, found, paid_before)
+function reservation.check(call)
   local held_us = call.hold_us and budget.slice_end(call.now_us, call.hold_us) or forever_us
   local all, longest_us, rows = accounts.open(call, call.now_us, held_us, false)
   if not all then
     return nil, longest_us
   end
-  local free = paid_before or found and paid(found, all, call.now_us)
+  local repeats = take_off(all, call.paid)
+  local free = repeats or call.settled or call.found and has_paid(call.found, all, call.now_us)
   local answer = {reason = 'none', place = 0, retry_us = 0, rows = rows, all = all, longest_us = longest_us, free = free}
   for i = 1, #all do
     accounts.fill(all[i])
-    local failure = not free and check_account(answer, all[i], call.at_most)
+    if call.settled then
+      all[i].paid = 0
+    end
+    local failure = not free and not all[i].free and budget_check.account(answer, all[i], call.at_most)
     if failure then
       return nil, failure
     end
@@ -2250,7 +2308,7 @@ function reservation.check(call, found, paid_before)
     answer.retry_us = 0
   end
   if call.at_most then
-    level(all)
+    budget_check.level(all)
   end
   return answer
 end
@@ -2260,7 +2318,7 @@ function reservation.reserve(call, answer)
   local charged, until_us = {nil}, 0
   for i = 1, answer.free and 0 or #answer.all do
     local one = answer.all[i]
-    if not one.unreserved then
+    if not one.unreserved and not one.free then
       one.charged = one.amount
       for j = 1, #one.charges do
         local to = one.charges[j]
@@ -2363,7 +2421,7 @@ end
 return challenge_record
 end)()
 
-local request_parts = (function() -- rlfunc: lines=79 file=functions/lib/guard/request_parts.lua
+local request_parts = (function() -- rlfunc: lines=82 file=functions/lib/guard/request_parts.lua
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
 --- @use receipts limit_rows reservation reservation_record challenge_record
 --- @lib request_parts
@@ -2386,7 +2444,8 @@ local function check_challenge(challenges, known, challenge, required, payload, 
 end
 
 
-local function check_costs(costs, known)
+
+local function check_costs(costs, repeated)
   if #costs.budgets == 0 or not costs.key then
     return no_budgets
   end
@@ -2394,23 +2453,25 @@ local function check_costs(costs, known)
   if found == nil then
     return nil, unreadable
   end
-  return reservation.check(costs, false, known or found ~= false)
+  costs.settled = found ~= false
+  costs.paid = repeated and repeated.accounts or nil
+  return reservation.check(costs)
 end
 
 
 
 
 function request_parts.check(
-  paid, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
-  local cost, no_cost = check_costs(costs, paid ~= false)
+  repeated, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
+  local cost, no_cost = check_costs(costs, repeated)
   if not cost then
     return nil, no_cost
   end
-  local outcome, record = check_challenge(challenges, paid ~= false, challenge, required, payload, clock_us)
+  local outcome, record = check_challenge(challenges, repeated, challenge, required, payload, clock_us)
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, paid or nil, clock_us, holder)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, repeated and repeated.paid or nil, clock_us, holder)
   if not rows then
     return nil, refused
   end
@@ -2435,10 +2496,10 @@ function request_parts.charge(
   if consumed and challenge and challenges and parts.record then
     challenge_record.consume(challenges, challenge, parts.record)
   end
-  if repeated and (repeats or weight > repeated.paid) then
-    receipts.add_repeat(known, repeated, weight)
+  if repeated and (repeats or weight > repeated.paid or not parts.cost.free) then
+    receipts.add_repeat(known, repeated, weight, parts.cost.all)
   elseif known and not repeated and (charges or counted or consumed or #parts.cost.rows > 0) then
-    receipts.add(known, clock_us, dedup_us, weight)
+    receipts.add(known, clock_us, dedup_us, weight, parts.cost.all)
   end
 end
 
@@ -2880,8 +2941,11 @@ end
 return one_limit
 end)()
 
-do -- rlfunc: lines=118 file=functions/guard/admit.lua
+do -- rlfunc: lines=121 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
+---
+---
+---
 ---
 ---
 ---
@@ -2973,7 +3037,7 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   local costs = {
     key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us,
   }
-  local parts, failure = request_parts.check(repeated and repeated.paid, limits, limits_state, weight, costs, challenges, challenge,
+  local parts, failure = request_parts.check(repeated, limits, limits_state, weight, costs, challenges, challenge,
     challenge_required, payload, clock_us, holder)
   if not parts then
     return nil, failure

@@ -41,8 +41,8 @@ type Limit struct {
 	Cost *int64
 	// Shadow sets whether the limit only reports and never refuses.
 	Shadow bool
-	// Global sets whether it counts all subjects together: it also counts repeats, and its refusals are not
-	// attempts.
+	// Global sets whether it counts all subjects together: it also counts repeats, as a concurrency does, and its
+	// refusals are not attempts.
 	Global bool
 	// Previous: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits
 	// it.
@@ -188,7 +188,7 @@ type BudgetResult struct {
 	Spent fcall.Micros
 	// Remaining: what is left of the budget: 700000; 0 when it is exceeded.
 	Remaining fcall.Micros
-	// Charged: what the call charged, or its receipt before: 300000; 0 when refused.
+	// Charged: what the call charged, or in cost.reserve its receipt before: 300000; 0 when refused.
 	Charged fcall.Micros
 	// RetryAfter: wait until the amount fits this budget; 0 when it does, and when it never will.
 	RetryAfter time.Duration

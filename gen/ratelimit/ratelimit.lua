@@ -1185,7 +1185,7 @@ local kind_concurrency = (function() -- rlfunc: lines=50 file=functions/lib/limi
 ---
 --- @use refusal holder_set
 --- @lib kind_concurrency
-local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true}
+local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true, counts_repeats = true}
 
 function kind_concurrency.prepare(row)
   row.most = math.min(row.limit, 1000)
@@ -1231,7 +1231,7 @@ end
 return kind_concurrency
 end)()
 
-local limit = (function() -- rlfunc: lines=68 file=functions/lib/limit/limit.lua
+local limit = (function() -- rlfunc: lines=69 file=functions/lib/limit/limit.lua
 --- A limit of any kind: its row in a call, prepared once, and its result.
 ---
 ---
@@ -1285,6 +1285,7 @@ function limit.prepare(row, above)
   row.redis_type = kind.redis_type
   row.weighted = kind.weighted
   row.needs_clock = kind.needs_clock
+  row.counts_repeats = row.global or kind.counts_repeats
   row.check = kind.check
   row.charge = kind.charge
   row.refund = kind.refund
@@ -1425,7 +1426,7 @@ end
 
 
 local function cost_of(row, weight, paid)
-  if paid and not row.global then
+  if paid and not row.counts_repeats then
     return row.weighted and row.cost * math.max(weight - paid, 0) or 0
   end
   return row.weighted and row.cost * weight or row.cost
@@ -1460,7 +1461,7 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
     if failure then
       return nil, of_row(i, failure)
     end
-    if paid and answer.cost == 0 and not row.global then
+    if paid and answer.cost == 0 and not row.counts_repeats then
       answer.allowed = true
       answer.retry_after_us = 0
     elseif not answer.allowed and not row.shadow then
@@ -1539,14 +1540,15 @@ end
 return limit_rows
 end)()
 
-local receipts = (function() -- rlfunc: lines=39 file=functions/lib/receipts.lua
+local receipts = (function() -- rlfunc: lines=60 file=functions/lib/receipts.lua
 --- Receipts that were counted: one key each, which expires when the receipt is no longer known.
 ---
 ---
 ---
 --- @use clock refusal
 --- @lib receipts
---- @state receipt 1 .
+--- @state receipt 2 .
+---
 local receipts = {}
 
 
@@ -1556,26 +1558,46 @@ function receipts.find(key, now_us, dedup_us, most_repeats)
   if not key or not stored then
     return false
   end
-  local at, paid, repeats = string.match(stored, '^(%d+) (%d+) (%d+)$')
-  local at_us = clock.parse_us(at)
+  local at, paid, repeats, rest = string.match(stored, '^(%d+) (%d+) (%d+)(.*)$')
+  local at_us, accounts = clock.parse_us(at), {}
   if not at_us then
     return nil, refusal.state(key, 'holds no receipt')
+  end
+  for blank, part in string.gmatch(rest, '(.)([^ ]*)') do
+    local account, text = string.match(part, '^(.+)=(%d+)$')
+    local amount = clock.parse_us(text)
+    if blank ~= ' ' or not account or not amount then
+      return nil, refusal.state(key, 'holds no receipt')
+    end
+    accounts[account] = amount
   end
   local passed = tonumber(repeats)
   if at_us <= now_us - dedup_us or clock.is_wrong(at_us - now_us, dedup_us) or most_repeats and passed >= most_repeats then
     return false
   end
-  return {at = at, paid = tonumber(paid), repeats = passed}
+  return {at = at, paid = tonumber(paid), repeats = passed, accounts = accounts}
 end
 
 
-function receipts.add(key, now_us, dedup_us, paid)
-  clock.store_for(key, string.format('%s %d 0', clock.text(now_us), paid), dedup_us)
+local function amounts(accounts)
+  local text = ''
+  for i = 1, #accounts do
+    if accounts[i].paid > 0 then
+      text = text .. ' ' .. accounts[i].key .. '=' .. string.format('%d', accounts[i].paid)
+    end
+  end
+  return text
 end
 
 
-function receipts.add_repeat(key, known, paid)
-  redis.call('SET', key, string.format('%s %d %d', known.at, math.max(paid, known.paid), known.repeats + 1), 'KEEPTTL')
+function receipts.add(key, now_us, dedup_us, weight, accounts)
+  clock.store_for(key, string.format('%s %d 0', clock.text(now_us), weight) .. amounts(accounts), dedup_us)
+end
+
+
+function receipts.add_repeat(key, known, weight, accounts)
+  local text = string.format('%s %d %d', known.at, math.max(weight, known.paid), known.repeats + 1) .. amounts(accounts)
+  redis.call('SET', key, text, 'KEEPTTL')
 end
 
 return receipts
@@ -1684,9 +1706,9 @@ local function check(known, limits, limits_state, weight, receipt, dedup_us, loo
   end
   local any_cost = limit_rows.charge(limits, limits_state, all, now_us)
   if repeated and weight > repeated.paid then
-    receipts.add_repeat(known, repeated, weight)
+    receipts.add_repeat(known, repeated, weight, limit_rows.none)
   elseif receipt and not repeated and any_cost then
-    receipts.add(known, now_us, dedup_us, weight)
+    receipts.add(known, now_us, dedup_us, weight, limit_rows.none)
   end
   return true, repeated ~= false, 0, 0, now_us, all
 end
@@ -2163,7 +2185,7 @@ local function sliding_log(bucket, known, limit, window_us, name, receipt, dedup
     return nil, failure
   end
   if known and one.taken > 0 then
-    receipts.add(known, now_us, dedup_us or window_us, 1)
+    receipts.add(known, now_us, dedup_us or window_us, 1, {})
   end
   return repeated and true or one.allowed, repeated ~= false, one.count, one.remaining, one.reset_after_us, repeated and 0 or one.retry_after_us, now_us
 end

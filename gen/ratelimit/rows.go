@@ -41,8 +41,8 @@ type Limit struct {
 	Cost *int64
 	// Shadow sets whether the limit only reports and never refuses.
 	Shadow bool
-	// Global sets whether it counts all subjects together: it also counts repeats, and its refusals are not
-	// attempts.
+	// Global sets whether it counts all subjects together: it also counts repeats, as a concurrency does, and its
+	// refusals are not attempts.
 	Global bool
 	// Previous: as in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits
 	// it.

@@ -241,7 +241,7 @@ type Prefetch struct {
 }
 
 // Idempotency is the source of a request's own ID: a header or a fingerprint. guard does not count a repeat: a request with the ID
-// and method of an earlier one, by the same client to the same endpoint.
+// and method of an earlier one, by the same client to the same endpoint. A repeat that costs more pays the rest, and each holds a place of its own.
 type Idempotency struct {
 	// Header is the name of the header with the ID, which is not that of an identity. Any client can use it to repeat a request for free.
 	// Required of an endpoint with match, unless fingerprint is true; code names it in others.

@@ -71,7 +71,7 @@ func (in *instruments) make(m metric.Meter) error {
 	counter(&in.errors, "rlfunc.guard.errors", "{error}", "Decisions that failed or were made without Redis, by error.")
 	counter(&in.fallbacks, "rlfunc.guard.fallbacks", "{decision}", "Decisions made without Redis, by failure mode.")
 	counter(&in.warnings, "rlfunc.guard.warnings", "{decision}", "Admitted requests that found a budget spent beyond its warning, by budget.")
-	counter(&in.duplicates, "rlfunc.guard.duplicates", "{decision}", "Requests with a known receipt, which are not charged.")
+	counter(&in.duplicates, "rlfunc.guard.duplicates", "{decision}", "Requests with a known receipt, which pay only what they cost more than before.")
 	observed(&in.cacheHits, "rlfunc.guard.deny_cache.hits", "Cached refusals, without a Redis call.")
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled reservations, by outcome.")

@@ -70,6 +70,29 @@ func TestAdmit_placesAreHeldUntilTheyAreReleased(t *testing.T) {
 	)
 }
 
+// A repeat of a receipt holds a place of its own, while its first call may still be running: otherwise as many would run at once as repeats pass.
+func TestAdmit_aRepeatHoldsAPlace(t *testing.T) {
+	two, minute := perPlaces(2), perLog("minute", 1, time.Minute)
+	ask := func(holder string) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{Receipt: "r", Limits: []admitLimit{two, minute}, Holder: holder})
+	}
+	counted := admitRow{Allowed: true, ResetAfter: time.Minute}
+	again := func(r admitResult) admitResult {
+		r.Duplicate = true
+		return r
+	}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: ask("a"), Writes: true, Want: passes(inPlace(1), counted)},
+		guardStep{Name: "a repeat", Call: ask("b"), Writes: true, Want: again(passes(inPlace(0), counted))},
+		guardStep{Name: "one too many", Call: ask("c"), Want: again(stops(10*time.Second, noPlace(10*time.Second), counted))},
+		guardStep{Call: releasePlaces("b", two), Writes: true, Want: released},
+		guardStep{Name: "its place is free", Call: ask("c"), Writes: true, Want: again(passes(inPlace(0), counted))},
+		guardStep{Name: "given back are the places of a repeat", Call: refund(suites.RefundParams{Limits: []admitLimit{two, minute}, Left: []time.Duration{10 * time.Second, 0}, At: luatest.Start, Holder: "c"}), Writes: true, Want: given},
+		guardStep{Call: ask("d"), Writes: true, Want: again(passes(inPlace(0), counted))},
+	)
+}
+
 // A call that another limit refuses takes no place, and a call without a place charges no other limit.
 func TestAdmit_placesAndOtherLimitsAllOrNothing(t *testing.T) {
 	places := perPlaces(1)

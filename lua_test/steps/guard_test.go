@@ -480,6 +480,78 @@ func TestAdmit_repeats(t *testing.T) {
 	)
 }
 
+// A repeat that costs more reserves the rest under its own name: a tiny request first would otherwise make a huge one free. Each settlement ends
+// what its own call reserved.
+func TestAdmit_aRepeatReservesTheRest(t *testing.T) {
+	budgets := []guard.Budget{{Budget: 100, Window: time.Hour}, {Budget: 50, Window: time.Hour, Unit: "tokens"}}
+	ask := func(name string, money fcall.Micros, tokens int64) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{
+			Receipt: "r", Dedup: time.Hour, Budgets: budgets, Reservation: name, Estimate: money, Units: []guard.UnitAmount{{Unit: "tokens", Amount: tokens}},
+		})
+	}
+	row := func(budget, spent, charged fcall.Micros) admitBudget {
+		return admitBudget{Allowed: true, Spent: spent, Remaining: max(budget-spent, 0), Charged: charged}
+	}
+	reserves := func(duplicate bool, money, moneyCharged, tokens, tokensCharged fcall.Micros) admitResult {
+		return suites.Answered(admitResult{
+			Allowed: true, Duplicate: duplicate, Reason: guard.AdmitReasonNone, At: afterStart(0),
+			Budgets: []admitBudget{row(100, money, moneyCharged), row(50, tokens, tokensCharged)},
+		})
+	}
+	refused := func(reason guard.AdmitReason, wait time.Duration, place int64, rows ...admitBudget) admitResult {
+		return suites.Answered(admitResult{Duplicate: true, Reason: reason, Refused: place, RetryAfter: wait, Budgets: rows})
+	}
+	settle := func(name string, money fcall.Micros, tokens int64) func(context.Context, guarded) (any, error) {
+		return by(suites.GuardOf, (*guard.Client).Settle, guard.SettleParams{
+			Subject: "u1", Budgets: guard.PackBudget(budgets...), Reservation: name, Actual: money, Units: guard.PackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: tokens}),
+		})
+	}
+	settles := func(outcome guard.SettleOutcome, money, tokens fcall.Micros) guard.SettleResult {
+		return guard.SettleResult{Outcome: outcome, Budgets: []guard.SettleBudgetsResult{{Spent: money, Remaining: 100 - money}, {Spent: tokens, Remaining: 50 - tokens}}}
+	}
+	hour := counts(time.Hour)
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "tiny", Call: ask("a", 10, 5), Writes: true, Want: reserves(false, 10, 10, 5, 5)},
+		guardStep{Name: "as large", Call: ask("b", 10, 5), Want: reserves(true, 10, 0, 5, 0)},
+		guardStep{Name: "larger than a whole budget", Call: ask("b", 101, 5), Want: refused("too_large", 0, 1, admitBudget{Spent: 10, Remaining: 90}, row(50, 5, 0))},
+		guardStep{Name: "larger in tokens alone", Call: ask("b", 1, 45), Writes: true, Want: reserves(true, 10, 0, 45, 40)},
+		guardStep{Name: "huge", Call: ask("c", 90, 45), Writes: true, Want: reserves(true, 90, 80, 45, 0), TTLs: ttls{
+			guardKey("receipt:r"): time.Hour, guardKey("spent"): kept(time.Hour), guardKey("spent:tokens"): kept(time.Hour),
+			reserved("a"): 2 * time.Hour, reserved("b"): 2 * time.Hour, reserved("c"): 2 * time.Hour,
+		}},
+		guardStep{Name: "paid", Call: ask("d", 90, 45), Want: reserves(true, 90, 0, 45, 0)},
+		guardStep{Name: "another request leaves less", Call: admit(admitParams{Budgets: budgets, Reservation: "e", Estimate: 5}), Writes: true, Want: reserves(false, 95, 5, 45, 0)},
+		guardStep{Name: "more than is left", Call: ask("d", 96, 45), Want: refused("budget", hour, 1, admitBudget{Spent: 95, Remaining: 5, RetryAfter: hour}, row(50, 45, 0))},
+		guardStep{Name: "the first ends its own alone", Call: settle("a", 0, 0), Writes: true, Want: settles("settled", 85, 40)},
+		guardStep{Name: "once", Call: settle("a", 0, 0), Want: settles("repeated", 85, 40)},
+		guardStep{Name: "a repeat that cost nothing gives back what it reserved", Call: settle("c", 0, 0), Writes: true, Want: settles("settled", 5, 40)},
+		guardStep{Name: "what a repeat spent that reserved nothing is recorded", Call: settle("d", 7, 1), Writes: true, Want: settles("unknown", 12, 41)},
+	)
+}
+
+// An account that the first call did not charge is charged by a repeat.
+func TestAdmit_aRepeatPaysAnotherAccount(t *testing.T) {
+	ask := func(of fcall.Subject, name string) func(context.Context, guarded) (any, error) {
+		return admit(admitParams{
+			Receipt: "r", Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, BudgetsOf: []fcall.Subject{of}, Reservation: name, Estimate: 60,
+		})
+	}
+	reserves := func(duplicate bool, charged fcall.Micros) admitResult {
+		return suites.Answered(admitResult{
+			Allowed: true, Duplicate: duplicate, Reason: guard.AdmitReasonNone, At: afterStart(0),
+			Budgets: []admitBudget{{Allowed: true, Spent: 60, Remaining: 40, Charged: charged}},
+		})
+	}
+	suites.Guards.Run(
+		t,
+		guardStep{Call: ask("acme", "a"), Writes: true, Want: reserves(false, 60)},
+		guardStep{Call: ask("acme", "b"), Want: reserves(true, 0)},
+		guardStep{Call: ask("zoe", "b"), Writes: true, Want: reserves(true, 60)},
+		guardStep{Call: ask("zoe", "c"), Want: reserves(true, 0)},
+	)
+}
+
 var notGiven = guard.RefundResult{}
 
 // A whole call: limits of every kind, a reservation and a challenge, with a receipt.

@@ -86,7 +86,7 @@ func TestState_unreadableTextIsReportedAndKept(t *testing.T) {
 	})
 	pair := append(texts, "5", "1 1 1", "01 1", "1 01", "1  1", "1 1 ", " 1 1", "1 9007199254740992", "1 -1", "1 1e3", "1\x001")
 	level := append(texts, "5", "0 5", "0 5 5 5", "x 5 5", "0 0 5", "0 1000000000001 5", "5001 5 5", "-1 5 5", "0 5 5 ", "0  5 5", "0 1e2 5")
-	paid := append(texts, "5", "5 5", "5 5 5 5", "5 5 x", "-5 5 5", "5 5 5 ", "9007199254740994 1 0")
+	paid := append(texts, "5", "5 5", "5 5 5 5", "5 5 x", "-5 5 5", "5 5 5 ", "5 5 5x", "5 5 5 a", "5 5 5 a=", "5 5 5 =1", "5 5 5 a=-1", "5 5 5 a=1 ", "5 5 5  a=1", "5 5 5 a=9007199254740994", "9007199254740994 1 0")
 	bucket := checkLimit{Kind: ratelimit.LimitKindGCRA, Limit: 5, Window: 10 * time.Second}
 	for suffix, test := range map[string]struct {
 		texts []string

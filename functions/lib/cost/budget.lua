@@ -16,7 +16,7 @@
 --- @result allowed     bool                     whether the amount fits this budget, or is already part of it
 --- @result spent       micros                   what is spent in the window after the call: 300000 of a budget of 1000000
 --- @result remaining   micros                   what is left of the budget: 700000; 0 when it is exceeded
---- @result charged     micros                   what the call charged, or its receipt before: 300000; 0 when refused
+--- @result charged     micros                   what the call charged, or in cost.reserve its receipt before: 300000; 0 when refused
 --- @result retry_after duration                 wait until the amount fits this budget; 0 when it does, and when it never will
 local budget = {}
 

@@ -1,57 +1,16 @@
 --- Reserves the amounts of a call in all of its accounts, or in none.
---- @use account accounts budget charge reservation_record
+---
+--- Besides what accounts takes, a call has key, of its reservation; hold_us; at_most; found, the reservation that the key has already and that a
+--- repeat must not exceed; paid, what its receipt has paid by account, each time under another key; and settled, if it charges nothing.
+--- @use accounts budget budget_check charge reservation_record
 --- @lib reservation
 local reservation = {}
 
 local forever_us = 9007199254740992
-local ranks = {none = 0, budget = 1, penalty = 2, too_large = 3}
 
--- Adds a reason to refuse, with its wait, of the account of a budget to an answer. The greatest reason hides the others.
-local function refuse(answer, reason, wait_us, place)
-  answer.retry_us = math.max(answer.retry_us, wait_us)
-  if ranks[reason] > ranks[answer.reason] then
-    answer.reason = reason
-    answer.place = place
-  end
-end
-
--- Checks whether an amount fits a row of an account. Returns nil, or a refusal.
-local function check_row(answer, one, row, amount)
-  if amount > row.budget_micros then
-    row.allowed = false
-    refuse(answer, 'too_large', 0, one.place)
-  elseif amount > row.budget_micros - row.spent_micros then
-    local wait_us, failure = account.wait_us(one, row.sum, row.budget_micros - amount)
-    if not wait_us then
-      return failure
-    end
-    row.allowed = false
-    row.retry_after_us = wait_us
-    refuse(answer, 'budget', wait_us, one.place)
-  end
-  return nil
-end
-
--- Checks whether an account admits its amount, or anything if it takes what is left. Returns nil, or a refusal.
-local function check_account(answer, one, at_most)
-  local amount = at_most and math.min(one.amount, 1) or one.amount
-  if one.penalty_us > one.now_us then
-    refuse(answer, 'penalty', one.penalty_us - one.now_us, one.place)
-  end
-  for i = 1, #one.rows do
-    local failure = check_row(answer, one, one.rows[i], amount)
-    if failure then
-      return failure
-    end
-    if at_most then
-      one.amount = math.min(one.amount, one.rows[i].remaining_micros)
-    end
-  end
-  return nil
-end
-
--- Returns whether a repeat of a receipt has paid for the call: no amount is larger than before, and what was reserved is settled or counts.
-local function paid(found, all, now_us)
+-- Returns whether the reservation of an earlier call with the same key has paid for this one: no amount is larger than before, and what was
+-- reserved is settled or counts.
+local function has_paid(found, all, now_us)
   for i = 1, #all do
     local one = all[i]
     local before = reservation_record.of(found, one.key)
@@ -65,31 +24,38 @@ local function paid(found, all, now_us)
   return true
 end
 
--- Makes the amounts of accounts in one unit the least of them.
-local function level(all)
+-- Leaves of each amount what the receipt has not paid before; paid is nil without a known one. An account's paid is then what the receipt has
+-- paid of it with this call, and an account that a repeat pays nothing more is free. Returns whether all are.
+local function take_off(all, paid)
+  local free = paid ~= nil
   for i = 1, #all do
-    for j = 1, #all do
-      if all[i].unit == all[j].unit then
-        all[i].amount = math.min(all[i].amount, all[j].amount)
-      end
-    end
+    local one = all[i]
+    local before = paid and paid[one.key] or 0
+    one.paid = math.max(one.amount, before)
+    one.amount = one.paid - before
+    one.free = paid ~= nil and one.amount == 0
+    free = free and one.free
   end
+  return free
 end
 
--- Checks whether a call's amounts fit, and writes nothing. found is the reservation that it has, false without one; paid_before says that
--- it charges nothing. Returns an answer: reason, 'none' if nothing refuses; place, of the first budget of the account that does; retry_us;
--- rows; all, the accounts; and free, whether the call charges nothing. Or nil and a refusal.
-function reservation.check(call, found, paid_before)
+-- Checks whether a call's amounts fit, and writes nothing. Returns an answer: reason, 'none' if nothing refuses; place, of the first budget of
+-- the account that does; retry_us; rows; all, the accounts; and free, whether the call charges nothing. Or nil and a refusal.
+function reservation.check(call)
   local held_us = call.hold_us and budget.slice_end(call.now_us, call.hold_us) or forever_us
   local all, longest_us, rows = accounts.open(call, call.now_us, held_us, false)
   if not all then
     return nil, longest_us
   end
-  local free = paid_before or found and paid(found, all, call.now_us)
+  local repeats = take_off(all, call.paid)
+  local free = repeats or call.settled or call.found and has_paid(call.found, all, call.now_us)
   local answer = {reason = 'none', place = 0, retry_us = 0, rows = rows, all = all, longest_us = longest_us, free = free}
   for i = 1, #all do
     accounts.fill(all[i])
-    local failure = not free and check_account(answer, all[i], call.at_most)
+    if call.settled then
+      all[i].paid = 0
+    end
+    local failure = not free and not all[i].free and budget_check.account(answer, all[i], call.at_most)
     if failure then
       return nil, failure
     end
@@ -98,7 +64,7 @@ function reservation.check(call, found, paid_before)
     answer.retry_us = 0
   end
   if call.at_most then
-    level(all)
+    budget_check.level(all)
   end
   return answer
 end
@@ -108,7 +74,7 @@ function reservation.reserve(call, answer)
   local charged, until_us = {nil}, 0
   for i = 1, answer.free and 0 or #answer.all do
     local one = answer.all[i]
-    if not one.unreserved then
+    if not one.unreserved and not one.free then
       one.charged = one.amount
       for j = 1, #one.charges do
         local to = one.charges[j]

@@ -19,8 +19,9 @@ local function check_challenge(challenges, known, challenge, required, payload, 
   return 'none'
 end
 
--- Checks what the call costs, as reservation.check does. A reservation is of one call: if it exists, it was settled before the call came.
-local function check_costs(costs, known)
+-- Checks what the call costs, as reservation.check does: a repeat what its receipt has not paid before, under a reservation of its own. A
+-- reservation is of one call: if it exists, it was settled before the call came.
+local function check_costs(costs, repeated)
   if #costs.budgets == 0 or not costs.key then -- the header requires one with budgets
     return no_budgets
   end
@@ -28,23 +29,25 @@ local function check_costs(costs, known)
   if found == nil then
     return nil, unreadable
   end
-  return reservation.check(costs, false, known or found ~= false)
+  costs.settled = found ~= false
+  costs.paid = repeated and repeated.accounts or nil
+  return reservation.check(costs)
 end
 
--- Checks limits, estimate and challenge, and writes nothing. paid is what a known receipt has paid, or false. Returns a table: rows
+-- Checks limits, estimate and challenge, and writes nothing. repeated is a receipt as receipts.find found it. Returns a table: rows
 -- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
 -- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
 function request_parts.check(
-  paid, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
-  local cost, no_cost = check_costs(costs, paid ~= false)
+  repeated, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
+  local cost, no_cost = check_costs(costs, repeated)
   if not cost then
     return nil, no_cost
   end
-  local outcome, record = check_challenge(challenges, paid ~= false, challenge, required, payload, clock_us)
+  local outcome, record = check_challenge(challenges, repeated, challenge, required, payload, clock_us)
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, paid or nil, clock_us, holder)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, repeated and repeated.paid or nil, clock_us, holder)
   if not rows then
     return nil, refused
   end
@@ -69,10 +72,10 @@ function request_parts.charge(
   if consumed and challenge and challenges and parts.record then
     challenge_record.consume(challenges, challenge, parts.record)
   end
-  if repeated and (repeats or weight > repeated.paid) then
-    receipts.add_repeat(known, repeated, weight)
+  if repeated and (repeats or weight > repeated.paid or not parts.cost.free) then
+    receipts.add_repeat(known, repeated, weight, parts.cost.all)
   elseif known and not repeated and (charges or counted or consumed or #parts.cost.rows > 0) then
-    receipts.add(known, clock_us, dedup_us, weight) -- a call that pays nothing must not give a later one a free pass
+    receipts.add(known, clock_us, dedup_us, weight, parts.cost.all) -- a call that pays nothing must not give a later one a free pass
   end
 end
 

@@ -1,10 +1,10 @@
 --- A limit of requests at the same time as a kind of limit: a request holds its places until it releases them or its lease ends.
 ---
 --- The window is the lease, and the cost is the number of places. reset_after is what the lease of the call's own places has left,
---- 0 without one.
+--- 0 without one. A repeat of a receipt holds places of its own, because its first call may still be running.
 --- @use refusal holder_set
 --- @lib kind_concurrency
-local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true}
+local kind_concurrency = {redis_type = 'zset', needs_clock = true, weighted = true, counts_repeats = true}
 
 function kind_concurrency.prepare(row)
   row.most = math.min(row.limit, 1000) -- places of one holder

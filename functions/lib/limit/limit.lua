@@ -3,8 +3,8 @@
 --- A kind is a lib file. check(row, key, cost, now_us, answer) reads the row's key and fills the answer: allowed, remaining without the
 --- call, reset_after_us, retry_after_us, and what charge needs. It returns nothing, or a refusal. charge(row, key, cost, now_us, answer)
 --- charges what check allowed, and sets reset_after_us. refund(row, key, cost, now_us, until_us) gives a charge back that counts until
---- until_us, and returns whether it did. prepare(row) is optional. A kind is weighted if a call's weight multiplies its cost, and gets the
---- clock if it needs_clock.
+--- until_us, and returns whether it did. prepare(row) is optional. A kind is weighted if a call's weight multiplies its cost, gets the
+--- clock if it needs_clock, and counts_repeats if a repeat of a receipt costs what its first call did.
 --- @use window_log counter_pair window_count token_bucket period_count kind_concurrency
 --- @lib limit
 --- @arg    kind        enum(sliding_log,sliding_counter,fixed_window,gcra,quota,concurrency) how it counts, like the function of that name; a concurrency like concurrency.acquire
@@ -15,7 +15,7 @@
 --- @arg    burst       count[1..1000000000000]? most tokens a gcra holds; limit when omitted. Only for a gcra
 --- @arg    cost        count[0..1000000000000]=1 amount to charge; 0 charges nothing. A sliding_log counts requests: 0 or 1; a concurrency counts places, at most 1000
 --- @arg    shadow      bool?                    whether the limit only reports and never refuses
---- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, and its refusals are not attempts
+--- @arg    global      bool?                    whether it counts all subjects together: it also counts repeats, as a concurrency does, and its refusals are not attempts
 --- @arg    previous    time?                    as in quota. Only for a quota
 --- @arg    start       time?                    as in quota. Only for a quota
 --- @arg    next        time?                    as in quota. Only for a quota
@@ -51,6 +51,7 @@ function limit.prepare(row, above)
   row.redis_type = kind.redis_type
   row.weighted = kind.weighted
   row.needs_clock = kind.needs_clock
+  row.counts_repeats = row.global or kind.counts_repeats
   row.check = kind.check
   row.charge = kind.charge
   row.refund = kind.refund

@@ -37,9 +37,9 @@ local function new_answers(count)
 end
 
 -- Returns what a row costs. A receipt that was counted has paid that many times the cost, and once where the weight does not matter; a
--- limit of all subjects counts every repeat.
+-- limit that counts every repeat costs the same each time.
 local function cost_of(row, weight, paid)
-  if paid and not row.global then
+  if paid and not row.counts_repeats then
     return row.weighted and row.cost * math.max(weight - paid, 0) or 0
   end
   return row.weighted and row.cost * weight or row.cost
@@ -74,7 +74,7 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
     if failure then
       return nil, of_row(i, failure)
     end
-    if paid and answer.cost == 0 and not row.global then
+    if paid and answer.cost == 0 and not row.counts_repeats then
       answer.allowed = true
       answer.retry_after_us = 0
     elseif not answer.allowed and not row.shadow then

@@ -96,7 +96,7 @@ class BudgetResult:
     """What is left of the budget: 700000; 0 when it is exceeded."""
 
     charged: Micros
-    """What the call charged, or its receipt before: 300000; 0 when refused."""
+    """What the call charged, or in cost.reserve its receipt before: 300000; 0 when refused."""
 
     retry_after: timedelta
     """Wait until the amount fits this budget; 0 when it does, and when it never will."""

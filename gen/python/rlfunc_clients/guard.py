@@ -75,8 +75,8 @@ class Limit(Row):
     """Whether the limit only reports and never refuses. Defaults to false."""
 
     global_: bool | None = None
-    """Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
-    Defaults to false.
+    """Whether it counts all subjects together: it also counts repeats, as a concurrency does, and its refusals
+    are not attempts. Defaults to false.
     """
 
     previous: datetime | None = None
@@ -200,7 +200,7 @@ class BudgetResult:
     """What is left of the budget: 700000; 0 when it is exceeded."""
 
     charged: Micros
-    """What the call charged, or its receipt before: 300000; 0 when refused."""
+    """What the call charged, or in cost.reserve its receipt before: 300000; 0 when refused."""
 
     retry_after: timedelta
     """Wait until the amount fits this budget; 0 when it does, and when it never will."""
@@ -278,7 +278,9 @@ class AdmitResult:
     """Whether the request may pass."""
 
     duplicate: bool
-    """Whether its receipt was known, so that it paid only for more weight and global limits."""
+    """Whether its receipt was known, so that it paid only what it costs more than before, and limits that count
+    repeats.
+    """
 
     reason: AdmitReason
     """Why it is refused: the first of these if several do; none when allowed."""
@@ -484,13 +486,15 @@ class _Functions(Base):
 
         Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
         budgets and the challenge may belong to another subject or to all subjects together. An active block
-        of any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup
-        ago pays only for more weight than it has paid, and for global limits. Otherwise every limit, the
-        budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and
-        challenge.consume do. Budgets of one subject and unit are one account; what is unreserved must fit it,
-        but is not charged. With repeats, that many repeats of a receipt pass for free, as attempts, and the
-        next one is a new request. With tiers the call is an attempt, as in abuse.attempt, and the
-        threshold-th one is refused.
+        of any of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the
+        challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do.
+        Budgets of one subject and unit are one account; what is unreserved must fit it, but is not charged.
+        With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+
+        A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before,
+        and reserves, under its own name, what its estimate exceeds those of before. It pays global limits
+        again, and holds places of its own. With repeats, that many repeats pass, as attempts, and the next
+        one is a new request.
 
         A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow
         limit never refuses; it is charged where it allows. A call whose holder release has marked is an
@@ -512,14 +516,13 @@ class _Functions(Base):
             receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
             receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
             dedup: How long a receipt is known. From 1ms to 3650 days. Defaults to 10s.
-            repeats: How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. None
-                omits it.
+            repeats: How many repeats of a receipt pass; any number when omitted. From 0 to 8. None omits it.
             budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
             estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650
                 days. None omits it.
-            reservation: Unique ID for the reservation, to settle by: guard's have 26 characters. A known
-                receipt reserves nothing. 1 to 64 bytes. None omits it.
+            reservation: Unique ID for the reservation of this call, to settle by: guard's have 26 characters.
+                1 to 64 bytes. None omits it.
             tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to
                 8 rows.

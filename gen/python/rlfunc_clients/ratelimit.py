@@ -77,8 +77,8 @@ class Limit(Row):
     """Whether the limit only reports and never refuses. Defaults to false."""
 
     global_: bool | None = None
-    """Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
-    Defaults to false.
+    """Whether it counts all subjects together: it also counts repeats, as a concurrency does, and its refusals
+    are not attempts. Defaults to false.
     """
 
     previous: datetime | None = None

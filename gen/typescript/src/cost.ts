@@ -79,7 +79,7 @@ export interface BudgetResult {
   spent: Micros;
   /** What is left of the budget: 700000; 0 when it is exceeded. */
   remaining: Micros;
-  /** What the call charged, or its receipt before: 300000; 0 when refused. */
+  /** What the call charged, or in cost.reserve its receipt before: 300000; 0 when refused. */
   charged: Micros;
   /** Wait until the amount fits this budget; 0 when it does, and when it never will. */
   retryAfter: Duration;

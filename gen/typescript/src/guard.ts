@@ -61,8 +61,8 @@ export interface Limit {
   /** Whether the limit only reports and never refuses. Defaults to false. */
   shadow?: boolean;
   /**
-   * Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
-   * Defaults to false.
+   * Whether it counts all subjects together: it also counts repeats, as a concurrency does, and its refusals
+   * are not attempts. Defaults to false.
    */
   global?: boolean;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
@@ -164,7 +164,7 @@ export interface BudgetResult {
   spent: Micros;
   /** What is left of the budget: 700000; 0 when it is exceeded. */
   remaining: Micros;
-  /** What the call charged, or its receipt before: 300000; 0 when refused. */
+  /** What the call charged, or in cost.reserve its receipt before: 300000; 0 when refused. */
   charged: Micros;
   /** Wait until the amount fits this budget; 0 when it does, and when it never will. */
   retryAfter: Duration;
@@ -228,7 +228,7 @@ export interface AdmitParams {
   receiptOf?: Subject;
   /** How long a receipt is known. From 1ms to 3650 days. Defaults to 10s. */
   dedup?: Duration;
-  /** How many repeats of a receipt pass for free; any number when omitted. From 0 to 8. Undefined omits it. */
+  /** How many repeats of a receipt pass; any number when omitted. From 0 to 8. Undefined omits it. */
   repeats?: Count;
   /** As in cost.reserve, each optionally of its own subject. 0 to 16 rows. */
   budgets?: readonly Budget[];
@@ -240,8 +240,8 @@ export interface AdmitParams {
    */
   hold?: Duration;
   /**
-   * Unique ID for the reservation, to settle by: guard's have 26 characters. A known receipt reserves
-   * nothing. 1 to 64 bytes. Undefined omits it.
+   * Unique ID for the reservation of this call, to settle by: guard's have 26 characters. 1 to 64 bytes.
+   * Undefined omits it.
    */
   reservation?: Text;
   /** How many attempts are too many, as in abuse.attempt. 0 to 8 rows. */
@@ -270,7 +270,10 @@ export interface AdmitParams {
 export interface AdmitResult {
   /** Whether the request may pass. */
   allowed: boolean;
-  /** Whether its receipt was known, so that it paid only for more weight and global limits. */
+  /**
+   * Whether its receipt was known, so that it paid only what it costs more than before, and limits that count
+   * repeats.
+   */
   duplicate: boolean;
   /** Why it is refused: the first of these if several do; none when allowed. */
   reason: AdmitReason;
@@ -625,12 +628,15 @@ export class Client extends BaseClient {
    *
    * Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
    * budgets and the challenge may belong to another subject or to all subjects together. An active block of
-   * any of them refuses the call, and nothing is recorded. A receipt that was admitted less than dedup ago
-   * pays only for more weight than it has paid, and for global limits. Otherwise every limit, the budgets and
-   * the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume
-   * do. Budgets of one subject and unit are one account; what is unreserved must fit it, but is not charged.
-   * With repeats, that many repeats of a receipt pass for free, as attempts, and the next one is a new
-   * request. With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+   * any of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the
+   * challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do.
+   * Budgets of one subject and unit are one account; what is unreserved must fit it, but is not charged. With
+   * tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+   *
+   * A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and
+   * reserves, under its own name, what its estimate exceeds those of before. It pays global limits again, and
+   * holds places of its own. With repeats, that many repeats pass, as attempts, and the next one is a new
+   * request.
    *
    * A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit
    * never refuses; it is charged where it allows. A call whose holder release has marked is an error, and

@@ -63,8 +63,8 @@ export interface Limit {
   /** Whether the limit only reports and never refuses. Defaults to false. */
   shadow?: boolean;
   /**
-   * Whether it counts all subjects together: it also counts repeats, and its refusals are not attempts.
-   * Defaults to false.
+   * Whether it counts all subjects together: it also counts repeats, as a concurrency does, and its refusals
+   * are not attempts. Defaults to false.
    */
   global?: boolean;
   /** As in quota. Only for a quota. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */

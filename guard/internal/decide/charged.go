@@ -14,12 +14,13 @@ import (
 // AllRows are the rows of any endpoint.
 const AllRows = ^RowSet(0)
 
-// charged returns the rows that an admitted call charged. A known receipt is charged for global limits only.
+// charged returns the rows that an admitted call charged and may take back. A repeat of a receipt is charged by global limits, and holds places
+// of its own; what more weight cost it elsewhere stays charged.
 func (q *Query) charged(c *Call) RowSet {
 	charged := RowSet(0)
 	for i := range c.Limits.Rows.All() {
-		n := c.Limits.Rows.Rank(i)
-		if n < len(c.Result.Limits) && c.Result.Limits[n].Allowed && (q.Endpoint.Rows[i].Limit.Global || !c.Result.Duplicate) {
+		n, always := c.Limits.Rows.Rank(i), q.Endpoint.Rows[i].Limit.Global || q.Endpoint.Concurrent.Has(i)
+		if n < len(c.Result.Limits) && c.Result.Limits[n].Allowed && (always || !c.Result.Duplicate) {
 			charged |= 1 << i
 		}
 	}
@@ -65,7 +66,8 @@ func (q *Query) RefundRows(rows RowSet) []Refund {
 	return all
 }
 
-// RefundAll returns the refunds of all that the calls which admitted charged, except attempts.
+// RefundAll returns the refunds of all that the calls which admitted charged, except attempts. A repeat that reserved something takes its receipt
+// along, by which others would pass for what is given back.
 func (q *Query) RefundAll() []Refund {
 	var all []Refund
 	for i := range q.Calls {
@@ -76,7 +78,7 @@ func (q *Query) RefundAll() []Refund {
 		r, p := q.refund(c, AllRows), &c.Params
 		to := &r.params
 		to.Subject = cmp.Or(p.ReceiptOf, p.Subject)
-		if !c.Result.Duplicate {
+		if !c.Result.Duplicate || reservesMore(c) {
 			to.Receipt = p.Receipt
 			if reserved, ok := q.Reserved(c); ok {
 				r.reserved = &reserved
@@ -84,9 +86,9 @@ func (q *Query) RefundAll() []Refund {
 					r.about = append(r.about, reserved.Budgets[i].Of)
 				}
 			}
-			if c.Result.Challenge == guard.AdmitChallengeConsumed {
-				to.Challenge, to.ChallengeOf, to.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
-			}
+		}
+		if c.Result.Challenge == guard.AdmitChallengeConsumed {
+			to.Challenge, to.ChallengeOf, to.Payload = p.Challenge, cmp.Or(p.ChallengeOf, p.Subject), p.Payload
 		}
 		if to.Limits.Len() > 0 || to.Receipt != "" || r.reserved != nil || to.Challenge != "" {
 			all = append(all, r)
@@ -136,12 +138,31 @@ func (q *Query) reservation(c *Call, in func(unit string) bool) (r Reservation, 
 	return r, len(r.Budgets) > 0
 }
 
-// ReservedUnits returns what the calls reserve in other units than money.
-func (q *Query) ReservedUnits() []Amount {
-	if len(q.Request.Unreserved) == 0 {
-		return q.Units
+// Estimates returns what a call reserves in money and in each other unit: the request's estimates, or for a repeat of a receipt what those exceed
+// what the receipt has paid before.
+func (q *Query) Estimates(c *Call) (money fcall.Micros, units []Amount) {
+	money, units = q.Estimate(), q.Units
+	if len(q.Request.Unreserved) > 0 {
+		units = slices.DeleteFunc(slices.Clone(units), func(a Amount) bool { return slices.Contains(q.Request.Unreserved, a.Unit) })
 	}
-	return slices.DeleteFunc(slices.Clone(q.Units), func(a Amount) bool { return slices.Contains(q.Request.Unreserved, a.Unit) })
+	if c.Err != nil || !c.Result.Duplicate {
+		return money, units
+	}
+	most := map[string]int64{} // by unit: accounts of one unit may have been paid differently
+	for i, row := range c.Result.Budgets {
+		unit := c.Budgets.Each[i].Unit
+		most[unit] = max(most[unit], int64(row.Charged))
+	}
+	units = slices.Clone(units)
+	for i := range units {
+		units[i].N = most[units[i].Unit]
+	}
+	return fcall.Micros(most[""]), units
+}
+
+// reservesMore reports whether a repeat of a receipt has reserved something.
+func reservesMore(c *Call) bool {
+	return slices.ContainsFunc(c.Result.Budgets, func(row guard.BudgetResult) bool { return row.Charged > 0 })
 }
 
 // Spent returns reservations that nobody made, of a request that has spent its units: settling one records what was spent.

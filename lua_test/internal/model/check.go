@@ -122,7 +122,7 @@ func (m *Check) judge(subject string, c CheckCall, known bool, paid int64) (r Ch
 		if never {
 			row.Allowed, row.RetryAfter = false, 0
 		}
-		if known && l.Cost == 0 && !l.Global {
+		if known && l.Cost == 0 && !l.countsRepeats() {
 			row.Allowed, row.RetryAfter = true, 0
 		}
 		if r.Limits = append(r.Limits, row); !row.Allowed && !c.Limits[i].Shadow {
@@ -308,18 +308,21 @@ func (l CheckLimit) length() time.Duration {
 	return l.Window
 }
 
+// countsRepeats reports whether a limit costs a repeat of a receipt as much as its first call, which may still hold its places.
+func (l CheckLimit) countsRepeats() bool { return l.Global || l.Kind == "concurrency" }
+
 // weighed are the limits with what a call of this weight costs, whose receipt has paid for so much: a log counts requests.
 func (c CheckCall) weighed(known bool, paid int64) []CheckLimit {
 	limits := slices.Clone(c.Limits)
 	for i := range limits {
 		l, weight := &limits[i], max(c.Weight, 1)
-		if l.holder = c.Holder; known && !l.Global {
+		if l.holder = c.Holder; known && !l.countsRepeats() {
 			weight = max(weight-paid, 0)
 		}
 		switch {
 		case l.Kind != "sliding_log":
 			l.Cost = times(l.Cost, weight)
-		case known && !l.Global:
+		case known && !l.countsRepeats():
 			l.Cost = 0
 		}
 	}

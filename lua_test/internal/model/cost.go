@@ -94,6 +94,8 @@ type CostReserve struct {
 	Limits     []CostLimit
 	Hold       time.Duration
 	AtMost     bool
+
+	paid map[costKey]int64 // what the receipt of guard's call has paid before, under other names; nil if it is new
 }
 
 func (c CostReserve) amount(unit string) int64 {
@@ -219,14 +221,17 @@ var costReasons = []string{"none", "budget", "penalty", "too_large"}
 // A costAnswer is how a call stands, before it reserves.
 type costAnswer struct {
 	accounts map[costKey]costAccount
-	amounts  map[costKey]int64
+	amounts  map[costKey]int64 // to charge
+	paid     map[costKey]int64 // what the call's receipt has paid after it
+	skipped  map[costKey]bool  // accounts that a repeat pays nothing more
+	free     bool              // it skips all
 	CostReserveResult
 }
 
 // judge says how a reservation stands.
 func (m *Cost) judge(subject string, c CostReserve) (r costAnswer, err error) {
-	r = costAnswer{accounts: map[costKey]costAccount{}, amounts: map[costKey]int64{}}
-	r.Reason = "none"
+	r = costAnswer{accounts: map[costKey]costAccount{}, amounts: map[costKey]int64{}, paid: map[costKey]int64{}, skipped: map[costKey]bool{}}
+	r.Reason, r.free = "none", c.paid != nil
 	refuse := func(key costKey, reason string, wait time.Duration) {
 		r.RetryAfter = max(r.RetryAfter, wait)
 		rank, above := slices.Index(costReasons, reason), slices.Index(costReasons, r.Reason)
@@ -242,24 +247,29 @@ func (m *Cost) judge(subject string, c CostReserve) (r costAnswer, err error) {
 	}
 	for _, key := range keysOf(subject, c.Limits) {
 		a := m.open(key)
-		r.accounts[key], r.amounts[key] = a, c.amount(key.unit)
-		if a.penalty > m.clock {
+		whole := max(c.amount(key.unit), c.paid[key])
+		r.accounts[key], r.amounts[key], r.paid[key] = a, whole-c.paid[key], whole
+		r.skipped[key] = c.paid != nil && whole == c.paid[key]
+		r.free = r.free && r.skipped[key]
+		if a.penalty > m.clock && !r.skipped[key] {
 			refuse(key, "penalty", duration(a.penalty-m.clock))
 		}
 	}
 	for _, l := range c.Limits {
 		key := costKey{subject, l.Unit}
-		a, least := r.accounts[key], c.amount(l.Unit)
+		a, least, whole := r.accounts[key], r.paid[key]-c.paid[key], r.paid[key]
 		if c.AtMost {
 			least = min(least, 1)
+			whole = least
 		}
 		s, _, _ := l.at(m.clock)
 		spent := a.spent(s)
-		row := CostRow{Allowed: least+spent <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
+		row := CostRow{Allowed: r.skipped[key] || whole <= l.Budget && least+spent <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
 		switch {
-		case least > l.Budget:
+		case row.Allowed:
+		case whole > l.Budget:
 			refuse(key, "too_large", 0)
-		case !row.Allowed:
+		default:
 			row.RetryAfter = m.wait(a, s, l.Budget-least)
 			refuse(key, "budget", row.RetryAfter)
 		}
@@ -334,7 +344,7 @@ func (m *Cost) charge(subject string, c CostReserve, a costAnswer) CostReserveRe
 	for i, l := range c.Limits {
 		longest = max(longest, microseconds(l.Window))
 		key, row := costKey{subject, l.Unit}, &r.Limits[i]
-		if c.Unreserved && l.Unit != "" {
+		if c.Unreserved && l.Unit != "" || a.skipped[key] {
 			continue
 		}
 		s, until, _ := l.at(m.clock)

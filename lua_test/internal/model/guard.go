@@ -108,7 +108,7 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 			own = own || !l.Global
 		}
 	}
-	costs, free, err := m.judgeCosts(subject, c, known)
+	costs, free, err := m.judgeCosts(subject, c, known, m.receipts[key].amounts)
 	if err != nil {
 		return AdmitResult{}, false, err
 	}
@@ -162,7 +162,7 @@ func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *Adm
 // take takes all that a call asks for, and reports whether that is anything: of a duplicate what global limits cost.
 func (m *Guard) take(subject string, c AdmitCall, a costAnswer, free, counts bool, paid int64, r *AdmitResult) (changed bool) {
 	costs, changed := m.limits.takeAll(subject, c.limits(), CheckResult{Duplicate: r.Duplicate, Limits: r.Limits}, paid)
-	reserves := len(c.Budgets) > 0 && !r.Duplicate
+	reserves := len(c.Budgets) > 0
 	if len(c.Budgets) > 0 && !free {
 		r.Budgets = m.costs.charge(subject, c.cost(), a).Limits
 		changed = true
@@ -172,8 +172,10 @@ func (m *Guard) take(subject string, c AdmitCall, a costAnswer, free, counts boo
 		changed = true
 	}
 	key, weight := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}, max(c.Weight, 1)
-	if c.Receipt != "" && (r.Duplicate && weight > paid || !r.Duplicate && (costs || counts || reserves || r.Challenge == "consumed")) {
-		m.receipts[key] = m.receipts[key].paidBy(weight, m.clock, c.dedup(), r.Duplicate)
+	if c.Receipt != "" && (r.Duplicate && (weight > paid || !free) || !r.Duplicate && (costs || counts || reserves || r.Challenge == "consumed")) {
+		v := m.receipts[key].paidBy(weight, m.clock, c.dedup(), r.Duplicate)
+		v.amounts = a.paid
+		m.receipts[key] = v
 		changed = true
 	}
 	if c.timed() {

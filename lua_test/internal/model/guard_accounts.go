@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // cost is what a call reserves.
 func (c AdmitCall) cost() CostReserve {
@@ -17,18 +20,23 @@ func (m *Guard) Covers(subject string, budgets []CostLimit, wait time.Duration) 
 	return m.costs.Covers(subject, budgets, wait)
 }
 
-// judgeCosts says how the reservation of a call stands. A known receipt reserves nothing, and neither does a call whose reservation exists:
-// then it is free.
-func (m *Guard) judgeCosts(subject string, c AdmitCall, known bool) (a costAnswer, free bool, err error) {
+// judgeCosts says how the reservation of a call stands: a repeat reserves what its receipt has not paid before. A call whose reservation exists
+// is free.
+func (m *Guard) judgeCosts(subject string, c AdmitCall, known bool, before map[costKey]int64) (a costAnswer, free bool, err error) {
 	if len(c.Budgets) == 0 {
 		a.Reason = "none"
 		return a, true, nil
 	}
-	a, err = m.costs.judge(subject, c.cost())
-	if _, reserved := m.costs.reservations[[2]string{subject, c.Reservation}]; err != nil || !known && !reserved {
-		return a, false, err
+	cost := c.cost()
+	if known {
+		cost.paid = map[costKey]int64{}
+		maps.Copy(cost.paid, before)
 	}
-	a.Reason, a.RetryAfter = "none", 0
+	a, err = m.costs.judge(subject, cost)
+	if _, settled := m.costs.reservations[[2]string{subject, c.Reservation}]; err != nil || !settled {
+		return a, a.free, err
+	}
+	a.Reason, a.RetryAfter, a.Refused, a.paid = "none", 0, 0, nil
 	for i := range a.Limits {
 		a.Limits[i].Allowed, a.Limits[i].RetryAfter = true, 0
 	}

@@ -59,14 +59,14 @@ func (m *Challenge) reopen(subject, token, payload string) (reopened bool) {
 	return true
 }
 
-// RefundOf is what gives back now all that a call took: of a duplicate what it took of global limits.
+// RefundOf is what gives back now all that a call took: of a duplicate what it took of limits that count repeats.
 func (a Admitted) RefundOf(now time.Time) RefundCall {
 	c := RefundCall{
 		Limits: a.Call.Limits, Weight: a.Call.Weight, At: a.Answer.At, Age: duration(min(max(now.UnixMicro()-a.at, 0), longestSpan)), Holder: a.Call.Holder,
 	}
 	for i, row := range a.Answer.Limits {
 		left := min(row.ResetAfter, longestSpan*time.Microsecond) // a clock may be set back by more
-		if !row.Allowed || a.Answer.Duplicate && !a.Call.Limits[i].Global {
+		if !row.Allowed || a.Answer.Duplicate && !a.Call.Limits[i].countsRepeats() {
 			left = 0
 		}
 		c.Left = append(c.Left, left)

@@ -39,8 +39,11 @@ func expiry(nowUS, ttlUS int64) int64 { return nowUS/1000 + (ttlUS+999)/1000 }
 // expired reports whether a key is gone: it is there in the millisecond in which it expires, and gone in the next one.
 func expired(nowUS, endMS int64) bool { return nowUS/1000 > endMS }
 
-// A receipt was counted at a time and has paid so much; so many repeats have passed.
-type receipt struct{ at, paid, repeats, endMS int64 }
+// A receipt was counted at a time and has paid so much weight, and of accounts so much; so many repeats have passed.
+type receipt struct {
+	at, paid, repeats, endMS int64
+	amounts                  map[costKey]int64 // never changed in place
+}
 
 // known says what is known of the receipt that a key has: not what was counted dedup ago or earlier, nor what a wrong clock counted.
 func (r receipt) known(now, dedup int64) bool {

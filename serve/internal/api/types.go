@@ -14,7 +14,7 @@ type (
 type decideRequest struct {
 	Endpoint  string   `json:"endpoint" doc:"Name of the endpoint in the policy."`
 	Subjects  []string `json:"subjects,omitempty" doc:"Identities of the client, IDENTITY=VALUE: one for each identity that a limit counts and the client has. The program vouches for them. An address counts by its prefix; a value with + or % has %2B or %25."`
-	Receipt   string   `json:"receipt,omitempty" doc:"Idempotency key, for an endpoint with idempotency in the policy: as many repeats as that allows, 1 by default, are not charged."`
+	Receipt   string   `json:"receipt,omitempty" doc:"Idempotency key, for an endpoint with idempotency in the policy: as many repeats as that allows, 1 by default, pay only what they cost more than before."`
 	Challenge string   `json:"challenge,omitempty" doc:"One-time token of the client, for an endpoint with a challenge in the policy."`
 	Payload   string   `json:"payload,omitempty" doc:"Text that the challenge was issued for; only with a challenge."`
 	Weight    int64    `json:"weight,omitempty" doc:"Multiplies the cost of each limit but those of kind sliding_log, which count each request once: an error if all are. 0 is 1."`
@@ -41,7 +41,7 @@ type decision struct {
 	Subject      string   `json:"subject,omitempty" doc:"The client by the policy."`
 	Refused      string   `json:"refused,omitempty" doc:"The subject whose limit, budget or block refuses."`
 	RetryAfter   seconds  `json:"retry_after" doc:"How long the request stays refused; 0 if it is allowed or waiting does not help."`
-	Duplicate    bool     `json:"duplicate" doc:"Whether the receipt was known, so that nothing was charged."`
+	Duplicate    bool     `json:"duplicate" doc:"Whether the receipt was known, so that only what the request costs more than before was charged."`
 	Challenge    string   `json:"challenge,omitempty" doc:"Outcome of the challenge: consumed, unused, absent, replayed, expired_or_unknown or mismatch."`
 	Fallback     string   `json:"fallback,omitempty" doc:"The failure mode that decided without Redis: open or local."`
 	Charge       string   `json:"charge,omitempty" doc:"What the request holds until it ends, for /v1/charges: a reservation in budgets, and places of limits of kind concurrency. Omitted if it holds nothing."`
