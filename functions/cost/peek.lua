@@ -2,8 +2,7 @@
 --- @use clock accounts budget reservation reservation_record unit_amount
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[spent]         the subject's money; each budget has its own key
---- @key    record      string[reservation:<receipt>]?receipt what the receipt has reserved
+--- @key    record      string[reservation:<receipt>] what the receipt has reserved
 --- @arg    budgets     group(budget)[1..16] budgets to report, each optionally of its own subject
 --- @arg    estimate    micros[0..1000000000000000]=0 what would be reserved, in money
 --- @arg    receipt     text[256]?          receipt to report
@@ -16,9 +15,9 @@
 --- @result budgets     group(budget)       one row per budget
 --- @error  RLARG                           a budget's periods contradict each other, or are not near the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
-local function peek(bucket, record, budgets, budgets_spent, estimate_micros, receipt, units)
+local function peek(record, budgets, budgets_spent, estimate_micros, receipt, units)
   local found, unreadable = false, nil
-  if record then
+  if receipt then
     found, unreadable = reservation_record.read(record)
   end
   if found == nil then

@@ -4,7 +4,6 @@
 --- abuse.status and cost.peek.
 --- @use clock refusal newest_entries
 --- @flags  no-writes
---- @key    bucket         any[peeked]              the subject; each list has its own key
 --- @key    challenges     hash[challenges]         the subject's challenges, by token
 --- @key    attempts       zset[attempts]           when attempts were made
 --- @key    strikes        list[strikes]            when blocks began that tiers started
@@ -20,7 +19,7 @@
 --- @result challenges.expires time                 when it is forgotten
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function peek(bucket, challenges, attempts, strikes)
+local function peek(challenges, attempts, strikes)
   local clock_us = clock.now_us()
   local attempted = newest_entries.times(redis.call('ZRANGE', attempts, -newest_entries.max_rows, '-1'))
   local struck = newest_entries.times(redis.call('LRANGE', strikes, -newest_entries.max_rows, '-1'))

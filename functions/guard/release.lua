@@ -3,7 +3,7 @@
 --- A caller that got no answer to the admit call does not know whether it will still arrive. With mark, such a call is refused: if the
 --- holder lacks a place, admit takes nothing of it for that long. A holder that is marked keeps its mark.
 --- @use clock limit holder_set
---- @key    bucket         any[places]              the subject of the call; each limit has its own key
+--- @subject                                        the subject of the call; each limit has its own key
 --- @key    left           string[left:<holder>]    whether the holder is marked
 --- @arg    limits         group(limit)[1..16]     the limits of kind concurrency
 --- @arg    holder         text[64]                 the holder of the admit call
@@ -12,7 +12,7 @@
 --- @result released       count[0..16]             number of limits whose places were released: 2 of 2
 --- @error  RLARG                                   a limit is of another kind
 --- @error  RLSTATE                                 a key holds data that its kind did not write
-local function release(bucket, left, limits, limits_state, holder, mark_us)
+local function release(left, limits, limits_state, holder, mark_us)
   local now_us, released = clock.now_us(), 0
   local marked = mark_us and redis.call('GET', left)
   for i = 1, #limits do

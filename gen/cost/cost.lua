@@ -1241,13 +1241,12 @@ end
 return settlement
 end)()
 
-do -- rlfunc: lines=38 file=functions/cost/peek.lua
+do -- rlfunc: lines=37 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.
 --- @use clock accounts budget reservation reservation_record unit_amount
 --- @flags  no-writes
 --- @subject .
---- @key    bucket      hash[spent] .
---- @key    record      string[reservation:<receipt>]?receipt .
+--- @key    record      string[reservation:<receipt>] .
 --- @arg    budgets     group(budget)[1..16] .
 --- @arg    estimate    micros[0..1000000000000000]=0 .
 --- @arg    receipt     text[256]? .
@@ -1260,9 +1259,9 @@ do -- rlfunc: lines=38 file=functions/cost/peek.lua
 --- @result budgets     group(budget) .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function peek(bucket, record, budgets, budgets_spent, estimate_micros, receipt, units)
+local function peek(record, budgets, budgets_spent, estimate_micros, receipt, units)
   local found, unreadable = false, nil
-  if record then
+  if receipt then
     found, unreadable = reservation_record.read(record)
   end
   if found == nil then
@@ -1283,25 +1282,20 @@ end
 local rlfunc_budgets = rlfunc_pack.rows('budgets', 1, 16, 2, 6, 180, rlfunc_row_budget, nil, budget.prepare)
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['spent'] = 'hash', ['reservation'] = 'string'}
+local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
-  rlfunc.arity('peek', keys, 1, 18, args, 1, 4)
+  rlfunc.arity('peek', keys, 2, 17, args, 1, 4)
   local budgets = rlfunc_budgets(args[1])
   local estimate_micros = args[2] and args[2] ~= '' and rlfunc.micros('estimate', args[2], 0, 1000000000000000) or 0
   local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
   local units = (args[4] or '') ~= '' and rlfunc_units(args[4]) or rlfunc.none
   local rlfunc_key = 1
-  local record
-  if receipt then
-    rlfunc_key = rlfunc_key + 1
-    record = keys[rlfunc_key]
-  end
   local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
   rlfunc_key = rlfunc_key + #budgets
   rlfunc.keys(keys, rlfunc_key)
-  local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], record, budgets, budgets_spent, estimate_micros, receipt, units)
+  local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], budgets, budgets_spent, estimate_micros, receipt, units)
   if out_allowed == nil then
     return out_reason
   end
@@ -1371,7 +1365,7 @@ local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
-  rlfunc.arity('reserve', keys, 1, 17, args, 3, 6)
+  rlfunc.arity('reserve', keys, 2, 17, args, 3, 6)
   local receipt = rlfunc.text('receipt', args[1], 1, 256)
   local estimate_micros = args[2] and args[2] ~= '' and rlfunc.micros('estimate', args[2], 0, 1000000000000000) or 0
   local budgets = rlfunc_budgets(args[3])
@@ -1473,7 +1467,7 @@ local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
-  rlfunc.arity('settle', keys, 1, 17, args, 3, 5)
+  rlfunc.arity('settle', keys, 2, 17, args, 3, 5)
   local receipt = rlfunc.text('receipt', args[1], 1, 256)
   local actual_micros = args[2] and args[2] ~= '' and rlfunc.micros('actual', args[2], 0, 1000000000000000) or 0
   local budgets = rlfunc_budgets(args[3])

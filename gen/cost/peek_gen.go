@@ -92,11 +92,8 @@ func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekPara
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 2+p.Budgets.Keys(), 4)
-	a.Key(p.Subject, "spent")
-	if p.Receipt != "" {
-		a.KeyOf(p.Subject, "reservation", p.Receipt)
-	}
+	a := c.fcall.Args(peekFunction, 1+p.Budgets.Keys(), 4)
+	a.KeyOf(p.Subject, "reservation", p.Receipt)
 	a.GroupKeys(p.Budgets.Group, p.Subject)
 	a.Group(p.Budgets.Group)
 	a.OptInt(int64(p.Estimate))

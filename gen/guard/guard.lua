@@ -3179,14 +3179,13 @@ redis.register_function{
 }
 end
 
-do -- rlfunc: lines=35 file=functions/guard/peek.lua
+do -- rlfunc: lines=34 file=functions/guard/peek.lua
 --- Lists a subject's attempts, strikes and challenges; writes nothing.
 ---
 ---
 ---
 --- @use clock refusal newest_entries
 --- @flags  no-writes
---- @key    bucket         any[peeked] .
 --- @key    challenges     hash[challenges] .
 --- @key    attempts       zset[attempts] .
 --- @key    strikes        list[strikes] .
@@ -3202,7 +3201,7 @@ do -- rlfunc: lines=35 file=functions/guard/peek.lua
 --- @result challenges.expires time .
 --- @result challenges.payload text[0..1024] .
 --- @error  RLSTATE .
-local function peek(bucket, challenges, attempts, strikes)
+local function peek(challenges, attempts, strikes)
   local clock_us = clock.now_us()
   local attempted = newest_entries.times(redis.call('ZRANGE', attempts, -newest_entries.max_rows, '-1'))
   local struck = newest_entries.times(redis.call('LRANGE', strikes, -newest_entries.max_rows, '-1'))
@@ -3215,12 +3214,12 @@ local function peek(bucket, challenges, attempts, strikes)
   end
   return clock_us, attempted, struck, issued
 end
-local rlfunc_types = {['peeked'] = 'any', ['challenges'] = 'hash', ['attempts'] = 'zset', ['strikes'] = 'list'}
+local rlfunc_types = {['challenges'] = 'hash', ['attempts'] = 'zset', ['strikes'] = 'list'}
 
 -- Joins peek to Redis.
 local function guard_v1_peek(keys, args)
-  rlfunc.arity('peek', keys, 4, 4, args, 0, 0)
-  local out_now_us, out_attempts, out_strikes, out_challenges = peek(keys[1], keys[2], keys[3], keys[4])
+  rlfunc.arity('peek', keys, 3, 3, args, 0, 0)
+  local out_now_us, out_attempts, out_strikes, out_challenges = peek(keys[1], keys[2], keys[3])
   if out_now_us == nil then
     return out_attempts
   end
@@ -3356,7 +3355,7 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 ---
 ---
 --- @use clock limit holder_set
---- @key    bucket         any[places] .
+--- @subject .
 --- @key    left           string[left:<holder>] .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    holder         text[64] .
@@ -3365,7 +3364,7 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 --- @result released       count[0..16] .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function release(bucket, left, limits, limits_state, holder, mark_us)
+local function release(left, limits, limits_state, holder, mark_us)
   local now_us, released = clock.now_us(), 0
   local marked = mark_us and redis.call('GET', left)
   for i = 1, #limits do
@@ -3386,20 +3385,20 @@ local function rlfunc_limits_own(limits)
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['places'] = 'any', ['left'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
+local rlfunc_types = {['left'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins release to Redis.
 local function guard_v1_release(keys, args)
-  rlfunc.arity('release', keys, 2, 18, args, 2, 3)
+  rlfunc.arity('release', keys, 2, 17, args, 2, 3)
   local limits = rlfunc_limits(args[1])
   local holder = rlfunc.text('holder', args[2], 1, 64)
   local mark_us = args[3] and args[3] ~= '' and rlfunc.duration('mark', args[3], 1000, 3600000000) or nil
-  local rlfunc_key = 2
+  local rlfunc_key = 1
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
   rlfunc.keys(keys, rlfunc_key)
   rlfunc_types.rows = limits
-  local out_released, rlfunc_refusal = release(keys[1], keys[2], limits, limits_state, holder, mark_us)
+  local out_released, rlfunc_refusal = release(keys[1], limits, limits_state, holder, mark_us)
   if out_released == nil then
     return rlfunc_refusal
   end
@@ -3420,14 +3419,14 @@ do -- rlfunc: lines=24 file=functions/guard/renew.lua
 ---
 ---
 --- @use clock limit holder_set
---- @key    bucket         any[places] .
+--- @subject .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    holder         text[64] .
 --- @must   limits.kind == 'concurrency': only places are held
 --- @result lost           count[0..16] .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function renew(bucket, limits, limits_state, holder)
+local function renew(limits, limits_state, holder)
   local now_us, lost = clock.now_us(), 0
   for i = 1, #limits do
     local own_ends_us, ends_us = holder_set.ends_us(limits_state[i], holder, now_us), now_us + limits[i].window_us
@@ -3446,19 +3445,19 @@ local function rlfunc_limits_own(limits)
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['places'] = 'any', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
+local rlfunc_types = {['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins renew to Redis.
 local function guard_v1_renew(keys, args)
-  rlfunc.arity('renew', keys, 1, 17, args, 2, 2)
+  rlfunc.arity('renew', keys, 1, 16, args, 2, 2)
   local limits = rlfunc_limits(args[1])
   local holder = rlfunc.text('holder', args[2], 1, 64)
-  local rlfunc_key = 1
+  local rlfunc_key = 0
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
   rlfunc.keys(keys, rlfunc_key)
   rlfunc_types.rows = limits
-  local out_lost, rlfunc_refusal = renew(keys[1], limits, limits_state, holder)
+  local out_lost, rlfunc_refusal = renew(limits, limits_state, holder)
   if out_lost == nil then
     return rlfunc_refusal
   end
@@ -3510,7 +3509,7 @@ local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins settle to Redis.
 local function guard_v1_settle(keys, args)
-  rlfunc.arity('settle', keys, 1, 17, args, 2, 5)
+  rlfunc.arity('settle', keys, 2, 17, args, 2, 5)
   local budgets = rlfunc_budgets(args[1])
   local reservation = rlfunc.text('reservation', args[2], 1, 64)
   local actual_micros = args[3] and args[3] ~= '' and rlfunc.micros('actual', args[3], 0, 1000000000000000) or 0
@@ -3581,7 +3580,7 @@ local rlfunc_types = {['block'] = 'string', ['sliding_log'] = 'any', ['sliding_c
 
 -- Joins take to Redis.
 local function guard_v1_take(keys, args)
-  rlfunc.arity('take', keys, 1, 2, args, 2, 2)
+  rlfunc.arity('take', keys, 2, 2, args, 2, 2)
   local limits = rlfunc_limits(args[1])
   local most = rlfunc.count('most', args[2], 1, 1000000000000)
   local rlfunc_key = 1

@@ -114,8 +114,7 @@ func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekPara
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 4, 0)
-	a.Key(p.Subject, "peeked")
+	a := c.fcall.Args(peekFunction, 3, 0)
 	a.Key(p.Subject, "challenges")
 	a.Key(p.Subject, "attempts")
 	a.Key(p.Subject, "strikes")

@@ -18,7 +18,7 @@ var releaseFunction = &fcall.Function{Library: Library, Name: "release", ServerN
 // Besides the bounds of each, by their names on the server:
 //   - limits.kind == 'concurrency': only places are held.
 type ReleaseParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
+	// Subject is the subject of the call; each limit has its own key. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: the limits of kind concurrency. 1 to 16 rows.
 	Limits fcall.Rows[Limit]
@@ -61,8 +61,7 @@ func (c *Client) QueueRelease(ctx context.Context, pipe redis.Pipeliner, p Relea
 }
 
 func (c *Client) releaseArgs(p ReleaseParams) *fcall.Args {
-	a := c.fcall.Args(releaseFunction, 2+p.Limits.Keys(), 3)
-	a.Key(p.Subject, "places")
+	a := c.fcall.Args(releaseFunction, 1+p.Limits.Keys(), 3)
 	a.KeyOf(p.Subject, "left", p.Holder)
 	a.GroupKeys(p.Limits.Group, p.Subject)
 	a.Group(p.Limits.Group)

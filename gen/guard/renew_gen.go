@@ -17,7 +17,7 @@ var renewFunction = &fcall.Function{Library: Library, Name: "renew", ServerName:
 // Besides the bounds of each, by their names on the server:
 //   - limits.kind == 'concurrency': only places are held.
 type RenewParams struct {
-	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
+	// Subject is the subject of the call; each limit has its own key. The call's keys are made from it.
 	Subject fcall.Subject
 	// Limits: the limits of kind concurrency. 1 to 16 rows.
 	Limits fcall.Rows[Limit]
@@ -55,8 +55,7 @@ func (c *Client) QueueRenew(ctx context.Context, pipe redis.Pipeliner, p RenewPa
 }
 
 func (c *Client) renewArgs(p RenewParams) *fcall.Args {
-	a := c.fcall.Args(renewFunction, 1+p.Limits.Keys(), 2)
-	a.Key(p.Subject, "places")
+	a := c.fcall.Args(renewFunction, 0+p.Limits.Keys(), 2)
 	a.GroupKeys(p.Limits.Group, p.Subject)
 	a.Group(p.Limits.Group)
 	a.Text(p.Holder)

@@ -1718,7 +1718,7 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins check to Redis.
 local function ratelimit_v1_check(keys, args)
-  rlfunc.arity('check', keys, 1, 17, args, 1, 5)
+  rlfunc.arity('check', keys, 2, 17, args, 1, 5)
   local limits = rlfunc_limits(args[1])
   local weight = args[2] and args[2] ~= '' and rlfunc.count('weight', args[2], 1, 1000000000000) or 1
   local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
@@ -2010,7 +2010,7 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins refund to Redis.
 local function ratelimit_v1_refund(keys, args)
-  rlfunc.arity('refund', keys, 1, 17, args, 1, 6)
+  rlfunc.arity('refund', keys, 2, 17, args, 1, 6)
   local limits = rlfunc_limits(args[1])
   local weight = args[2] and args[2] ~= '' and rlfunc.count('weight', args[2], 1, 1000000000000) or 1
   local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
@@ -2060,7 +2060,7 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins reset to Redis.
 local function ratelimit_v1_reset(keys, args)
-  rlfunc.arity('reset', keys, 1, 17, args, 1, 2)
+  rlfunc.arity('reset', keys, 2, 17, args, 1, 2)
   local limits = rlfunc_limits(args[1])
   local receipt = args[2] and args[2] ~= '' and rlfunc.text('receipt', args[2], 1, 256) or nil
   local rlfunc_key = 1

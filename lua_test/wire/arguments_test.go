@@ -155,7 +155,7 @@ func TestArguments_outOfBoundsAreRefusedByTheServerToo(t *testing.T) {
 			}
 			arity := beginning("RLARG " + f.Name + " must be called with ")
 			least, most, tooMany := len(w.keys), len(w.keys), arity
-			if keys := f.Keys(); keys[len(keys)-1].Several { // the call has one of them
+			if keys := f.Keys(); len(keys) > 0 && keys[len(keys)-1].Several { // the call has one of them
 				last := keys[len(keys)-1]
 				least, most = least-1, most-1+int(last.Max)
 				tooMany = one(fmt.Sprintf("RLARG %s must be at most %d keys", last.Name, last.Max))

@@ -65,8 +65,9 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	useRows(&fn)
 	documentShared(&fn)
 	before := len(found)
-	if !slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Kind == spec.KindKey }) && before == 0 {
-		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key: every function works on a subject's key", name)
+	ofRows := func(p spec.Field) bool { return fn.Subject != "" && p.Min > 0 && len(p.Keys()) > 0 }
+	if len(fn.Keys()) == 0 && !slices.ContainsFunc(fn.Params, ofRows) && before == 0 {
+		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleKeys, "%s has no @key, nor a @subject and a group[1..] whose rows have keys: a call is routed by its first key", name)
 	}
 	if len(fn.Results) == 0 && before == 0 {
 		found.Add(f.Path, fn.Line, f.Indent(fn.Line), RuleRow, "%s has no @result", name)

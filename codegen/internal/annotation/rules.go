@@ -49,7 +49,7 @@ var Rules = []Rule{
 	{RuleOptional, "Checks that only arguments are optional or have a default, which is within its bounds."},
 	{RuleDuplicate, "Checks that no name is repeated, and that no two would be one name in the Go client."},
 	{RuleGroup, "Checks that a group has bounds and fields, that fields follow their group or are declared by the lib file it names, and that groups do not nest."},
-	{RuleKeys, "Checks that a function has a key, that a key names its Redis type and suffix, and that suffixes are one word."},
+	{RuleKeys, "Checks that every call has a key, that a key names its Redis type and suffix, and that suffixes are one word."},
 	{RuleParams, "Checks that the Lua function's parameters are the header's keys, arguments and groups, in the header's order, and that the keys of a group's rows follow the group."},
 	{RuleFlags, "Checks that flags are Redis's own."},
 	{RuleErrors, "Checks that an @error names a code in capitals and says when it is returned."},

@@ -86,10 +86,12 @@ func (e *entryWriter) arity() {
 	for _, k := range several {
 		mostKeys += int(k.Max)
 	}
+	least := len(always)
 	for _, p := range args(e.fn) {
 		mostKeys += len(p.Keys()) * int(p.Max)
+		least += len(p.Keys()) * int(p.Min)
 	}
-	e.printf("  rlfunc.arity('%s', keys, %d, %d, args, %d, %d)\n", e.fn.Name, len(always), mostKeys, most-e.fn.Omissible(), most)
+	e.printf("  rlfunc.arity('%s', keys, %d, %d, args, %d, %d)\n", e.fn.Name, least, mostKeys, most-e.fn.Omissible(), most)
 }
 
 // param writes the line of an argument.

@@ -12,19 +12,14 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// Args returns the fields of a call that have a parameter. The first key's is the subject, from which derived keys are built.
-func Args(fn spec.Function) (out []spec.Field) {
-	subject := false
+// Args returns the fields of a call that have a parameter: the subject, from which keys are built, arguments, and keys that repeat.
+func Args(fn spec.Function) []spec.Field {
+	doc := strings.TrimSuffix(cmp.Or(fn.Subject, "the user, address or other name that the call is about"), ".") + ". The call's keys are made from it"
+	out := []spec.Field{{Name: spec.Subject, Kind: spec.KindKey, Doc: doc}}
 	for _, f := range fn.Params {
-		if f.Kind == spec.KindKey && subject && !f.Several {
-			continue
+		if f.Kind != spec.KindKey || f.Several {
+			out = append(out, f)
 		}
-		if f.Kind == spec.KindKey && !subject {
-			f.Name, subject = spec.Subject, true
-			f.Doc = strings.TrimSuffix(cmp.Or(fn.Subject, "the user, address or other name that the call is about"), ".") +
-				". The call's keys are made from it"
-		}
-		out = append(out, f)
 	}
 	return out
 }

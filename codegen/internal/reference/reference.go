@@ -169,12 +169,9 @@ func resultKind(f spec.Field) string {
 // example returns the command-line arguments of a call with its required arguments.
 func example(fn *spec.Function) string {
 	var b strings.Builder
-	subject := false
+	fmt.Fprintf(&b, " %s=user42", spec.Subject)
 	for _, f := range fn.Params {
 		switch {
-		case f.Kind == spec.KindKey && !subject:
-			subject = true
-			fmt.Fprintf(&b, " %s=user42", spec.Subject)
 		case f.Kind == spec.KindKey || f.Optional:
 		case f.Kind == spec.KindGroup:
 			for _, inner := range f.Fields {

@@ -243,8 +243,7 @@ class _Functions(Base):
         """
         return Call(
             "peek", PeekResult, read_only=True,
-            keys=[self._key(subject, "spent"), *([self._key(subject, "reservation", receipt)] if receipt else []),
-                  *self._row_keys(subject, budgets)],
+            keys=[self._key(subject, "reservation", receipt), *self._row_keys(subject, budgets)],
             args=[_rows("budgets", budgets), estimate, receipt, _rows("units", units) or None],
         )
 

@@ -573,8 +573,7 @@ class _Functions(Base):
         """
         return Call(
             "peek", PeekResult, read_only=True,
-            keys=[self._key(subject, "peeked"), self._key(subject, "challenges"), self._key(subject, "attempts"),
-                  self._key(subject, "strikes")],
+            keys=[self._key(subject, "challenges"), self._key(subject, "attempts"), self._key(subject, "strikes")],
             args=[],
         )
 
@@ -641,7 +640,7 @@ class _Functions(Base):
         RLSTATE: a key holds data that its kind did not write.
 
         Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            subject: The subject of the call; each limit has its own key. The call's keys are made from it.
             limits: The limits of kind concurrency. 1 to 16 rows.
             holder: The holder of the admit call. 1 to 64 bytes.
             mark: How long an admit call of the holder is refused if a place is missing: 1m0s. From 1ms to
@@ -649,7 +648,7 @@ class _Functions(Base):
         """
         return Call(
             "release", ReleaseResult,
-            keys=[self._key(subject, "places"), self._key(subject, "left", holder), *self._row_keys(subject, limits)],
+            keys=[self._key(subject, "left", holder), *self._row_keys(subject, limits)],
             args=[_rows("limits", limits), holder, _duration("mark", mark)],
         )
 
@@ -669,13 +668,13 @@ class _Functions(Base):
         RLSTATE: a key holds data that its kind did not write.
 
         Args:
-            subject: The user, address or other name that the call is about. The call's keys are made from it.
+            subject: The subject of the call; each limit has its own key. The call's keys are made from it.
             limits: The limits of kind concurrency. 1 to 16 rows.
             holder: The holder of the admit call. 1 to 64 bytes.
         """
         return Call(
             "renew", RenewResult,
-            keys=[self._key(subject, "places"), *self._row_keys(subject, limits)],
+            keys=[*self._row_keys(subject, limits)],
             args=[_rows("limits", limits), holder],
         )
 

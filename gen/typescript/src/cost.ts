@@ -311,8 +311,7 @@ export class Client extends BaseClient {
    */
   async peek(p: PeekParams): Promise<PeekResult> {
     return this._call(peekFn, p, () => [
-      this._key(p.subject, "spent"), ...(p.receipt?.length ? [this._key(p.subject, "reservation", p.receipt)] : []),
-      ...this._keys(p.subject, BudgetRow, p.budgets),
+      this._key(p.subject, "reservation", p.receipt), ...this._keys(p.subject, BudgetRow, p.budgets),
     ]);
   }
 

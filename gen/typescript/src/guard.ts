@@ -465,7 +465,7 @@ const refundFn: Fn<RefundResult> = {
 
 /** The arguments of release. */
 export interface ReleaseParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
+  /** The subject of the call; each limit has its own key. The call's keys are made from it. */
   subject: Subject;
   /** The limits of kind concurrency. 1 to 16 rows. */
   limits: readonly Limit[];
@@ -495,7 +495,7 @@ const releaseFn: Fn<ReleaseResult> = {
 
 /** The arguments of renew. */
 export interface RenewParams {
-  /** The user, address or other name that the call is about. The call's keys are made from it. */
+  /** The subject of the call; each limit has its own key. The call's keys are made from it. */
   subject: Subject;
   /** The limits of kind concurrency. 1 to 16 rows. */
   limits: readonly Limit[];
@@ -673,8 +673,7 @@ export class Client extends BaseClient {
    */
   async peek(p: PeekParams): Promise<PeekResult> {
     return this._call(peekFn, p, () => [
-      this._key(p.subject, "peeked"), this._key(p.subject, "challenges"), this._key(p.subject, "attempts"),
-      this._key(p.subject, "strikes"),
+      this._key(p.subject, "challenges"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
     ]);
   }
 
@@ -716,8 +715,7 @@ export class Client extends BaseClient {
    */
   async release(p: ReleaseParams): Promise<ReleaseResult> {
     return this._call(releaseFn, p, () => [
-      this._key(p.subject, "places"), this._key(p.subject, "left", p.holder),
-      ...this._keys(p.subject, LimitRow, p.limits),
+      this._key(p.subject, "left", p.holder), ...this._keys(p.subject, LimitRow, p.limits),
     ]);
   }
 
@@ -734,7 +732,7 @@ export class Client extends BaseClient {
    * RLSTATE: a key holds data that its kind did not write.
    */
   async renew(p: RenewParams): Promise<RenewResult> {
-    return this._call(renewFn, p, () => [this._key(p.subject, "places"), ...this._keys(p.subject, LimitRow, p.limits)]);
+    return this._call(renewFn, p, () => [...this._keys(p.subject, LimitRow, p.limits)]);
   }
 
   /**

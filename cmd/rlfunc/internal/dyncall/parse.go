@@ -94,8 +94,8 @@ type parameter struct {
 
 // arguments lists what words can give, in the order of the header.
 func arguments(fn *spec.Function) []parameter {
-	var out []parameter
-	subject := false
+	doc := cmp.Or(fn.Subject, "the user, address or other name that the call is about")
+	out := []parameter{{names: []argument{{spec.Subject, doc, true}}}}
 	owners := map[string]bool{}
 	for _, p := range fn.Params {
 		of := parameter{group: p}
@@ -105,13 +105,10 @@ func arguments(fn *spec.Function) []parameter {
 			switch own := p.With + "." + ownSubject; {
 			case p.Several:
 				add(p.Name+".N."+ownSubject, p.Doc, true)
-			case !subject:
-				add(spec.Subject, cmp.Or(fn.Subject, "the user, address or other name that the call is about"), !p.Optional)
 			case p.Own && !owners[own]:
 				owners[own] = true
 				add(own, p.Doc, false)
 			}
-			subject = true
 		case spec.KindGroup:
 			for _, f := range p.Fields {
 				if f.Kind != spec.KindKey {
