@@ -3,6 +3,9 @@ package httpguard_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -192,4 +195,29 @@ func TestHeaders_ofACachedRefusalAge(t *testing.T) {
 		}
 		return a.RetryAfter == "59" // the clock of Redis stands still
 	})
+}
+
+// A guarded gateway in front of a guarded service answers with one value of each field.
+func TestDropFields_behindAReverseProxy(t *testing.T) {
+	rdb, _ := inProcess(t)
+	inner := serve(t, rdb, parse(t, `
+namespace: inner
+endpoints: [{name: all, match: [/], limits: [{name: inner, limit: 1, window: 1m}]}]`), httpguard.Options{XHeaders: true}, nil)
+	target, err := url.Parse(inner.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, ModifyResponse: httpguard.DropFields}
+	outer := serve(t, rdb, parse(t, `
+endpoints: [{name: all, match: [/], limits: [{name: outer, limit: 10, window: 1m}]}]`), httpguard.Options{XHeaders: true}, proxy.ServeHTTP)
+	for i, want := range []struct {
+		status                int
+		remaining, retryAfter []string
+	}{{200, []string{"9"}, nil}, {429, []string{"8"}, []string{"60"}}} {
+		got, _ := outer.ask(t, "GET /")
+		remaining, limits := got.Header.Values("X-RateLimit-Remaining"), got.Header.Values("RateLimit")
+		if got.StatusCode != want.status || !slices.Equal(remaining, want.remaining) || len(limits) != 1 || !slices.Equal(got.Header.Values("Retry-After"), want.retryAfter) {
+			t.Errorf("request %d: %d with %v", i, got.StatusCode, got.Header)
+		}
+	}
 }

@@ -196,6 +196,13 @@ func (m *Middleware) writeFields(header http.Header, d *guard.Decision) {
 	web.HTTP.Write(header, d, m.options.Headers, m.options.XHeaders)
 }
 
+// DropFields removes the RateLimit fields from the response of a service behind a [net/http/httputil.ReverseProxy]; it is its ModifyResponse. Without
+// it, a client of a guarded gateway in front of a guarded service gets two values of one field. Retry-After stays.
+func DropFields(response *http.Response) error {
+	web.HTTP.Delete(response.Header)
+	return nil
+}
+
 func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {
 	if m.options.Wait {
 		return m.guard.Wait(ctx, r)

@@ -147,6 +147,15 @@ func BudgetWarning(d *guard.Decision) string {
 	return string(text)
 }
 
+// Delete removes the fields of a decision, of all revisions.
+func (n *Names) Delete(from map[string][]string) {
+	for _, names := range [][]string{{n.limits, n.policies, n.warning}, n.draft06[:], n.x[:]} {
+		for _, name := range names {
+			delete(from, name)
+		}
+	}
+}
+
 // Write writes the fields of a decision to headers or metadata: those of a revision, and also the X- fields if x is set.
 func (n *Names) Write(to map[string][]string, d *guard.Decision, revision Headers, x bool) {
 	if warning := BudgetWarning(d); warning != "" {
