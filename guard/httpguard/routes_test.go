@@ -145,6 +145,24 @@ endpoints:
 }
 
 // A path value is read from the path that counts.
+// A service may be called over gRPC and over HTTP, and one pattern guards both.
+func TestRoutes_patternsOfGRPCMatchHTTP(t *testing.T) {
+	rdb, _ := inProcess(t)
+	s := serve(t, rdb, parse(t, `
+unmatched: refuse
+exempt: ["/grpc.health.v1.Health/*"]
+endpoints:
+  - {name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, limit: 1, window: 1m}]}`), httpguard.Options{}, nil)
+	for _, c := range []struct {
+		path   string
+		status int
+	}{{"/chat.Chat/Say", 200}, {"/CHAT.chat/Other", 429}, {"/chat.Chat/Say/more", 404}, {"/grpc.health.v1.Health/Check", 200}, {"/grpc.health.v1.Health/Check", 200}} {
+		if got, _ := s.ask(t, "POST "+c.path); got.StatusCode != c.status {
+			t.Errorf("POST %s: %d, want %d", c.path, got.StatusCode, c.status)
+		}
+	}
+}
+
 func TestRoutes_readPathValues(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := parse(t, `

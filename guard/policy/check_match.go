@@ -62,8 +62,10 @@ func (p patterns) add(at, pattern string, found *problems) bool {
 		return false // reported by bounds
 	}
 	given, hint := pattern, ""
-	if p.fold && !IsGRPC(pattern) {
-		if pattern = Pattern(given, true); pattern != given {
+	pattern = HTTPPattern(given)
+	if p.fold {
+		exact := pattern
+		if pattern = Pattern(exact, true); pattern != exact {
 			hint = ", unless path_case is exact"
 		}
 	}
@@ -261,7 +263,7 @@ func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *prob
 		fold = func(path string) string { return path }
 	}
 	mux := http.NewServeMux()
-	register(mux, strings.TrimLeft(method+" "+host+fold(grpcWildcard(path)), " "))
+	register(mux, strings.TrimLeft(method+" "+host+fold(HTTPPattern(path)), " "))
 	for _, limited := range slices.Sorted(maps.Keys(endpoints.given)) {
 		if covers(mux, method, host, limited, fold) {
 			found.add(at, "%s would free %s of %s from its limits: exempt only paths that need none, such as /healthz",
@@ -277,7 +279,7 @@ func covers(mux *http.ServeMux, method, host, pattern string, fold func(string) 
 	if ofMethod != "" && (ofMethod != http.MethodGet || method != http.MethodHead) { // GET matches HEAD, too
 		method = ofMethod
 	}
-	for _, escaped := range samples(fold(grpcWildcard(path))) {
+	for _, escaped := range samples(fold(HTTPPattern(path))) {
 		decoded, err := url.PathUnescape(escaped)
 		handler, by := mux.Handler(&http.Request{Method: method, Host: cmp.Or(ofHost, host), URL: &url.URL{Path: decoded, RawPath: escaped}})
 		if _, registered := handler.(http.HandlerFunc); err != nil || by == "" || !registered { // not even if it is a redirect
@@ -310,10 +312,11 @@ func samples(path string) [2]string {
 	return [2]string{begin + end, begin + end}
 }
 
-// grpcWildcard returns a path as net/http writes it: that of a gRPC service ends with a wildcard.
-func grpcWildcard(path string) string {
-	if service, ok := strings.CutSuffix(path, "/*"); ok {
+// HTTPPattern returns a pattern as net/http writes it: that of a gRPC service ends with a wildcard. It matches requests of HTTP, too, so that
+// a service that is called both ways is guarded in both.
+func HTTPPattern(pattern string) string {
+	if service, ok := strings.CutSuffix(pattern, "/*"); ok {
 		return service + "/{method}"
 	}
-	return path
+	return pattern
 }

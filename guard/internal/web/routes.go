@@ -34,9 +34,7 @@ func NewRoutes(p *policy.Policy) (*Routes, error) {
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
-			if policy.IsGRPC(pattern) {
-				continue
-			}
+			pattern = policy.HTTPPattern(pattern)
 			exact, folded := policy.Pattern(pattern, false), policy.Pattern(pattern, true)
 			err := r.handle(r.mux, exact)
 			if r.patterns[exact] = e; r.folded != nil && err == nil {
@@ -52,10 +50,7 @@ func NewRoutes(p *policy.Policy) (*Routes, error) {
 		r.exempt = http.NewServeMux()
 	}
 	for _, pattern := range p.Exempt {
-		if policy.IsGRPC(pattern) {
-			continue
-		}
-		if err := r.handle(r.exempt, policy.Pattern(pattern, false)); err != nil {
+		if err := r.handle(r.exempt, policy.Pattern(policy.HTTPPattern(pattern), false)); err != nil {
 			return nil, fmt.Errorf("exempt: %w", err)
 		}
 	}
