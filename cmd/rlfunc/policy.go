@@ -30,7 +30,7 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Find all errors in a policy",
 		Long: `Prints every problem of a policy as file:line:column: path: message. The exit code is 2 if there is
-one. It also reads the files of keys that the policy names, relative to the current folder. It cannot
+one. Warnings name what is allowed and probably not meant; they don't change the exit code. It also reads the files of keys that the policy names, relative to the current folder. It cannot
 check identities that come from the service's own code. FILE defaults to policy.yaml or limits.yaml.`,
 		Example: "  rlfunc policy check limits.yaml",
 		Args:    atMostOneArgument("FILE"),
@@ -47,17 +47,21 @@ check identities that come from the service's own code. FILE defaults to policy.
 func (a *app) checkPolicy(file string) error {
 	p, err := policy.Load(file)
 	if wrong := (*policy.Error)(nil); errors.As(err, &wrong) {
-		return a.policyProblems(wrong.Problems...)
+		return a.policyProblems(nil, wrong.Problems...)
 	}
 	if err != nil {
 		return err
 	}
+	warnings := p.Warnings()
 	reader, err := p.Reader(stubCode(p, nil), identity.Options{})
 	if err != nil {
-		return a.policyProblems(policy.Problem{File: file, Message: err.Error()})
+		return a.policyProblems(warnings, policy.Problem{File: file, Message: err.Error()})
 	}
 	if a.json {
-		return errors.Join(a.policyProblems(), reader.Close())
+		return errors.Join(a.policyProblems(warnings), reader.Close())
+	}
+	for _, w := range warnings {
+		a.note("warning: %s: %s", file, w)
 	}
 	what := count(len(p.Endpoints), "endpoint")
 	if n := len(p.Upstreams); n > 0 {
@@ -67,9 +71,9 @@ func (a *app) checkPolicy(file string) error {
 	return reader.Close()
 }
 
-// policyProblems prints the problems of a policy as data.
-func (a *app) policyProblems(problems ...policy.Problem) error {
-	return reporting(len(problems) > 0, a.print(map[string]any{"problems": orEmpty(problems)}, func() error {
+// policyProblems prints the problems of a policy as data, and in JSON its warnings, too.
+func (a *app) policyProblems(warnings []policy.Problem, problems ...policy.Problem) error {
+	return reporting(len(problems) > 0, a.print(map[string]any{"problems": orEmpty(problems), "warnings": orEmpty(warnings)}, func() error {
 		for _, p := range problems {
 			fmt.Fprintln(a.out, p)
 		}
@@ -89,9 +93,8 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [FILE] ['METHOD PATH']",
 		Short: "Explain a request's identities, and which limits count it",
-		Long: `Shows how the middleware would read a request: its endpoint, and other endpoints if a router may read
-the path differently; its identities, and which are verified; its plan; the overrides in the file; and
-whom each limit, budget and block counts. It does not need Redis, so it does not know overrides that
+		Long: `Shows how the middleware would read a request: its endpoint; its identities, and which are verified; its
+plan; the overrides in the file; and whom each limit, budget and block counts. It does not need Redis, so it does not know overrides that
 were set at run time; see ` + "`rlfunc override list`" + `.
 
 --descriptor explains a rate limit request of Envoy instead: which entry of the policy each descriptor

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // checkIdentities finds identities without a source or with several, and values that are neither claimed nor verified.
@@ -262,7 +261,7 @@ func (p *Policy) checkBy(at string, by By, global bool, values map[string]bool, 
 			if global {
 				names = append(names, ByAll)
 			}
-			found.add(at, "unknown identity %s%s", quote(name), spelling.DidYouMean(name, names))
+			found.add(at, "%s", unknownIdentity(name, names))
 		case slices.Contains(by[:i], name):
 			found.add(at, "duplicate identity %s", name)
 		case len(p.Identities[name].OneOf) > 0:

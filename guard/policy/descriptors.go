@@ -76,7 +76,7 @@ func (p *Policy) checkEntries(at string, d *Descriptor, found *problems) {
 			found.add(at, "must have either value or identity")
 		case name == "" || !is("identity", name): // the latter is reported by bounds
 		case !defined && name != ByIP:
-			found.add(at+".identity", "unknown identity %s%s", quote(name), spelling.DidYouMean(name, p.sourced()))
+			found.add(at+".identity", "%s", unknownIdentity(name, p.sourced()))
 		case !p.OfAddress(name) && id.Header == "":
 			found.add(at+".identity", "must be an address or a header, got %s", quote(name))
 		case slices.Contains(seen, name):

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -249,8 +250,17 @@ func (b *bounds) count(at string, n int, f *field) bool {
 func (b *bounds) enum(at, value string, values []string, f *field) {
 	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == f.not })
 	if !slices.Contains(values, value) {
-		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), spelling.DidYouMean(value, values))
+		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), cmp.Or(meant(value, values), spelling.DidYouMean(value, values)))
 	}
+}
+
+// meant returns the end of a message about a kind that other limiters call by another name, or "".
+func meant(value string, values []string) string {
+	other := map[string]Kind{"token_bucket": GCRA, "leaky_bucket": GCRA, "sliding_window": SlidingLog, "semaphore": Concurrency}
+	if kind, known := other[strings.ReplaceAll(strings.ToLower(value), "-", "_")]; known && slices.Contains(values, string(kind)) {
+		return fmt.Sprintf("; a %s is %s here", value, kind)
+	}
+	return ""
 }
 
 func (b *bounds) text(at, value string, f *field) {

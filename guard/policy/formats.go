@@ -27,7 +27,7 @@ var formats = map[string]textFormat{
 	"limit":     matching(`^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`, "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"),
 	"namespace": matching(`^[A-Za-z0-9_.-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."),
 	"header":    matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "must be a header name"),
-	"identity":  matching(`^[a-z][a-z0-9_-]{0,31}$`, "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"),
+	"identity":  {checkIdentity, identityName.String()},
 	"parameter": matching(`^[A-Za-z0-9_.:/-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - . : /"),
 	"claim":     matching(`^[A-Za-z0-9_.:/-]{1,256}$`, "must be 1 to 256 of the characters A-Z a-z 0-9 _ - . : /"),
 	"path":      {checkPath, `^.+$`},
@@ -37,6 +37,18 @@ var formats = map[string]textFormat{
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
 	"warn":      {},
+}
+
+var identityName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+func checkIdentity(s string) string {
+	switch {
+	case identityName.MatchString(s):
+		return ""
+	case identityName.MatchString(strings.ToLower(s)):
+		return "must be lower case, as " + strings.ToLower(s)
+	}
+	return "must be 1 to 32 of the characters a-z 0-9 _ - and begin with a letter"
 }
 
 func matching(pattern, message string) textFormat {
@@ -159,6 +171,9 @@ func ParseDuration(text string) (time.Duration, error) {
 			return 0, errDuration
 		}
 		return time.Duration(n) * day, nil
+	}
+	if weeks, ok := strings.CutSuffix(text, "w"); ok && isDigits(weeks) {
+		return 0, fmt.Errorf("%w: a week is 7d", errDuration)
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -191,6 +191,15 @@ func (p *Policy) isSourced(name string) bool {
 	return len(alternatives) == 1 && alternatives[0] == name
 }
 
+// unknownIdentity says that no identity has a name, and which one was meant or which there are.
+func unknownIdentity(name string, known []string) string {
+	end := spelling.DidYouMean(name, known)
+	if end == "" {
+		end = " (identities: " + strings.Join(known, ", ") + ")"
+	}
+	return "unknown identity " + quote(name) + end
+}
+
 // notSourced returns why a name is not that of an identity with a source of its own, or "".
 func (p *Policy) notSourced(name string) string {
 	_, defined := p.Identities[name]
@@ -198,7 +207,7 @@ func (p *Policy) notSourced(name string) string {
 	case name == ByAll:
 		return "must be an identity, not all"
 	case !defined && name != ByIP && name != ByClient:
-		return "unknown identity " + quote(name) + spelling.DidYouMean(name, p.sourced())
+		return unknownIdentity(name, p.sourced())
 	case !p.isSourced(name):
 		return "must be an identity with a source of its own, got " + quote(name)
 	}

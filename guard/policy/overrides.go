@@ -328,7 +328,7 @@ func (p *Policy) checkSubject(at, subject, list string, found *problems) {
 	case !named:
 		found.add(at, "must be IDENTITY=VALUE, got %s", quote(subject))
 	case !defined && name != ByIP && name != ByClient && !p.isAccount(name):
-		found.add(at, "unknown identity %s%s", quote(name), spelling.DidYouMean(name, p.sourced()))
+		found.add(at, "%s", unknownIdentity(name, p.sourced()))
 	case !p.isSourced(name):
 		found.add(at, "never matches: subjects of identity %s begin with %s", name, either(p.Alternatives(name)))
 	case value == "":

@@ -198,7 +198,7 @@ endpoints:
 
 const problemsFile = "testdata/problems.txtar"
 
-// problemFiles are policies, each followed by its problems in comments. go test -run Problems -update writes these.
+// problemFiles are policies, each followed by its problems in comments. go test -run problems -update writes these.
 func problemFiles(t testing.TB) *txtar.Archive {
 	t.Helper()
 	archive, err := txtar.ParseFile(problemsFile)
