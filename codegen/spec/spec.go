@@ -61,14 +61,7 @@ type Function struct {
 }
 
 // Has reports whether the function carries a Redis flag.
-func (f *Function) Has(flag string) bool {
-	for _, g := range f.Flags {
-		if g == flag {
-			return true
-		}
-	}
-	return false
-}
+func (f *Function) Has(flag string) bool { return slices.Contains(f.Flags, flag) }
 
 // Omissible is how many arguments at the end a call leaves out where they are absent: optional ones, and groups of no rows.
 func (f *Function) Omissible() int {

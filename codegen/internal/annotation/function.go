@@ -191,7 +191,7 @@ func public(f *luasrc.File, name string, found *diag.List) (*ast.LocalAssignStmt
 	tables := map[string]bool{}
 	for _, stmt := range f.Chunk {
 		local, ok := stmt.(*ast.LocalAssignStmt)
-		if !ok && definesIn(tables, stmt) {
+		if table, _ := defined(stmt); tables[table] {
 			continue
 		}
 		if !ok {
@@ -221,27 +221,28 @@ func public(f *luasrc.File, name string, found *diag.List) (*ast.LocalAssignStmt
 	return def, body
 }
 
-// definesIn reports whether a statement is `function t.name() ... end` or `t.name = function() ... end`, and t is one of the local tables.
-func definesIn(tables map[string]bool, stmt ast.Stmt) bool {
+// defined returns the table and the name of a statement `function t.name() ... end` or `t.name = function() ... end`.
+func defined(stmt ast.Stmt) (table, name string) {
 	var target ast.Expr
 	switch stmt := stmt.(type) {
 	case *ast.FuncDefStmt:
 		target = stmt.Name.Func
 	case *ast.AssignStmt:
 		if len(stmt.Lhs) != 1 || len(stmt.Rhs) != 1 {
-			return false
+			return "", ""
 		}
 		if _, isFunction := stmt.Rhs[0].(*ast.FunctionExpr); isFunction {
 			target = stmt.Lhs[0]
 		}
 	}
-	field, ok := target.(*ast.AttrGetExpr)
-	if !ok {
-		return false
+	if field, ok := target.(*ast.AttrGetExpr); ok {
+		object, isName := field.Object.(*ast.IdentExpr)
+		key, isText := field.Key.(*ast.StringExpr)
+		if isName && isText {
+			return object.Value, key.Value
+		}
 	}
-	table, named := field.Object.(*ast.IdentExpr)
-	_, literal := field.Key.(*ast.StringExpr)
-	return named && literal && tables[table.Value]
+	return "", ""
 }
 
 func checkParams(f *luasrc.File, fn spec.Function, list *ast.ParList, found *diag.List) {

@@ -21,7 +21,7 @@ func Library(f *luasrc.File) (spec.Library, diag.List) {
 		line := f.Chunk[0].Line()
 		found.Add(f.Path, line, f.Indent(line), RuleFile, "library.lua holds only the library's header: shared Lua goes into lib/")
 	}
-	h := lastHeader(f, &found)
+	h := firstHeader(f, &found)
 	stray(f, h, &found)
 	if h == nil {
 		found.Add(f.Path, 1, 1, RuleVersion, "library.lua holds the library's header: a sentence, and `--- @library %s 1.0.0`", path.Base(path.Dir(f.Path)))
@@ -38,7 +38,7 @@ func Library(f *luasrc.File) (spec.Library, diag.List) {
 	seen := false
 	for _, rw := range h.rows {
 		switch {
-		case rw.tag != tagLibrary && isTag(rw.tag):
+		case rw.tag != tagLibrary && slices.Contains(tags, rw.tag):
 			r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong in library.lua", rw.tag)
 		case rw.tag != tagLibrary:
 			unknownTag(r, rw)
@@ -122,7 +122,7 @@ func LibFile(f *luasrc.File, name string) (Lib, diag.List) {
 				if got != name {
 					r.add(rw.line, col, RuleFile, "lib file %s declares itself as %q", name, got)
 				}
-			case isTag(rw.tag):
+			case slices.Contains(tags, rw.tag):
 				r.add(rw.line, rw.col, RuleStrayTag, "@%s does not belong in a lib file", rw.tag)
 			default:
 				unknownTag(r, rw)
@@ -162,38 +162,11 @@ func prepares(chunk []ast.Stmt) bool {
 	if !endsInReturn(chunk) {
 		return false
 	}
-	table, ok := chunk[len(chunk)-1].(*ast.ReturnStmt).Exprs[0].(*ast.IdentExpr)
-	names := func(e ast.Expr) bool {
-		attr, isAttr := e.(*ast.AttrGetExpr)
-		if !ok || !isAttr {
-			return false
-		}
-		object, isName := attr.Object.(*ast.IdentExpr)
-		key, isText := attr.Key.(*ast.StringExpr)
-		return isName && isText && object.Value == table.Value && key.Value == "prepare"
-	}
-	for _, stmt := range chunk {
-		switch stmt := stmt.(type) {
-		case *ast.FuncDefStmt:
-			if stmt.Name.Func != nil && names(stmt.Name.Func) {
-				return true
-			}
-		case *ast.AssignStmt:
-			if slices.ContainsFunc(stmt.Lhs, names) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func isTag(tag string) bool {
-	for _, t := range tags {
-		if t == tag {
-			return true
-		}
-	}
-	return false
+	returned, ok := chunk[len(chunk)-1].(*ast.ReturnStmt).Exprs[0].(*ast.IdentExpr)
+	return ok && slices.ContainsFunc(chunk, func(stmt ast.Stmt) bool {
+		table, name := defined(stmt)
+		return table == returned.Value && name == "prepare"
+	})
 }
 
 // firstHeader is the block of --- lines that begins the file.
@@ -208,15 +181,6 @@ func firstHeader(f *luasrc.File, found *diag.List) *header {
 		return nil
 	}
 	return readHeader(f, last, found)
-}
-
-func lastHeader(f *luasrc.File, found *diag.List) *header {
-	for i := len(f.Comments) - 1; i >= 0; i-- {
-		if c := f.Comments[i]; c.Own && !c.Long && isHeaderLine(c.Text) {
-			return readHeader(f, c.Line, found)
-		}
-	}
-	return nil
 }
 
 // readState reads `@state NAME NUMBER text`: what a file stores, and the number of its shape.

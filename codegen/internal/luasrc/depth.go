@@ -13,46 +13,22 @@ const (
 	groupLimit = 20
 )
 
-// tooDeep returns the line at which the tree is deeper than the limit, or 0. It uses reflection, to visit every
-// kind of node.
-func tooDeep(chunk []ast.Stmt) int {
-	for _, stmt := range chunk {
-		if line := deeper(reflect.ValueOf(stmt), 0); line > 0 {
-			return line
+// tooDeep returns the line at which the tree is deeper than the limit, or 0.
+func tooDeep(chunk []ast.Stmt) (line int) {
+	depth := 0
+	var node func(v reflect.Value)
+	node = func(v reflect.Value) {
+		before := depth
+		if holder, ok := v.Interface().(ast.PositionHolder); ok {
+			if depth++; depth > depthLimit && line == 0 {
+				line = max(holder.Line(), 1)
+			}
 		}
+		if line == 0 {
+			Each(v.Elem(), node)
+		}
+		depth = before
 	}
-	return 0
-}
-
-func deeper(v reflect.Value, depth int) int {
-	switch v.Kind() {
-	case reflect.Interface:
-		return deeper(v.Elem(), depth)
-	case reflect.Pointer:
-		if v.IsNil() {
-			return 0
-		}
-		if node, ok := v.Interface().(ast.PositionHolder); ok {
-			if depth++; depth > depthLimit {
-				return max(node.Line(), 1)
-			}
-		}
-		return deeper(v.Elem(), depth)
-	case reflect.Slice:
-		for i := range v.Len() {
-			if line := deeper(v.Index(i), depth); line > 0 {
-				return line
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if !v.Field(i).CanInterface() {
-				continue
-			}
-			if line := deeper(v.Field(i), depth); line > 0 {
-				return line
-			}
-		}
-	}
-	return 0
+	Each(reflect.ValueOf(chunk), node)
+	return line
 }

@@ -15,7 +15,7 @@ func (f *File) unloadable() (found diag.List) {
 	return append(found, f.unloadableTokens()...)
 }
 
-// A loadWalk visits every node, by reflection as tooDeep does, and knows what stands around it.
+// A loadWalk visits every node and knows what stands around it.
 type loadWalk struct {
 	file    *File
 	found   *diag.List
