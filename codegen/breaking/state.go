@@ -7,35 +7,15 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// suffix is what comes after the subject's tag in the name of a key, with what part makes of each argument in it.
-func suffix(k spec.Field, part func(name string) string) string {
-	name := k.Suffix
-	if k.SuffixKind != "" {
-		name = part(k.SuffixKind)
-	}
-	for _, by := range k.SuffixBy {
-		name += ":" + part(by)
-	}
-	if k.SuffixOf != "" {
-		name += ":" + part(k.SuffixOf)
-	}
-	return name
-}
-
-// shown is a key's suffix as the header writes it.
-func shown(k spec.Field) string {
-	return suffix(k, func(name string) string { return "<" + name + ">" })
-}
-
 // placed is a key's suffix with the places of arguments, or of a row's fields, instead of their names.
 func placed(k spec.Field, fields []spec.Field) string {
-	return suffix(k, func(name string) string { return fmt.Sprintf("<%d>", place(args(fields), name)) })
+	return k.SuffixWith(func(name string) string { return fmt.Sprintf("<%d>", place(args(fields), name)) })
 }
 
 // named compares the names in Redis of one key.
 func (c *comparison) named(l list, k pair, was, now []spec.Field) {
 	if placed(k.old, was) != placed(k.new, now) {
-		c.on(&keyName, l, k.new, "ends in %s and ended in %s: the state under the old key is no longer read", shown(k.new), shown(k.old))
+		c.on(&keyName, l, k.new, "ends in %s and ended in %s: the state under the old key is no longer read", k.new.SuffixText(), k.old.SuffixText())
 	}
 }
 
@@ -76,10 +56,10 @@ func (c *comparison) state() {
 		for _, k := range namedKeys(fn) {
 			old, ok := was[k.in]
 			if ok && old.Redis != k.Redis && old.Redis != "any" && k.Redis != "any" {
-				c.at(&keyType, fn.File, k.Line, k.Col, "the key of %s that ends in %s is a %s and was a %s: give it another suffix in a new major", fn.Name, shown(k.Field), k.Redis, old.Redis)
+				c.at(&keyType, fn.File, k.Line, k.Col, "the key of %s that ends in %s is a %s and was a %s: give it another suffix in a new major", fn.Name, k.SuffixText(), k.Redis, old.Redis)
 			}
 			if ok && old.Forever && !k.Forever {
-				c.at(&keyType, fn.File, k.Line, k.Col, "the key of %s that ends in %s lasted, and no longer does: give it another suffix, or keep it forever", fn.Name, shown(k.Field))
+				c.at(&keyType, fn.File, k.Line, k.Col, "the key of %s that ends in %s lasted, and no longer does: give it another suffix, or keep it forever", fn.Name, k.SuffixText())
 			}
 		}
 		if old := c.old.function(fn.Name); old != nil && share(namedKeys(old), namedKeys(fn)) {

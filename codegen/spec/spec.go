@@ -190,6 +190,26 @@ func (f *Field) Cells() (cells []Field, least int) {
 	return cells, least
 }
 
+// SuffixText is a key's suffix as its header writes it: "log:<window>:<name>".
+func (f *Field) SuffixText() string {
+	return f.SuffixWith(func(name string) string { return "<" + name + ">" })
+}
+
+// SuffixWith is a key's suffix with what part makes of the name of each argument, or of each of a row's fields, in it.
+func (f *Field) SuffixWith(part func(name string) string) string {
+	suffix := f.Suffix
+	if f.SuffixKind != "" {
+		suffix = part(f.SuffixKind)
+	}
+	for _, by := range f.SuffixBy {
+		suffix += ":" + part(by)
+	}
+	if f.SuffixOf != "" {
+		suffix += ":" + part(f.SuffixOf)
+	}
+	return suffix
+}
+
 // Keys are the keys of a group's row.
 func (f *Field) Keys() []Field { return ofKind(f.Fields, KindKey) }
 

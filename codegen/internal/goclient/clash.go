@@ -8,6 +8,7 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/internal/annotation"
 	"github.com/rlfunc/rlfunc/codegen/internal/diag"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
+	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
 // Clashes finds names that would be declared twice in the Go client: two fields of a row, or two types such as AdmitLimitsResult, which
@@ -18,50 +19,42 @@ func Clashes(lib *source.Library) (diag.List, error) {
 		return nil, err
 	}
 	var found diag.List
-	first := map[string]string{} // by Go name: the function that it is made of
-	for _, file := range []string{libraryFile, rowsFile} {
-		if files[file] == nil {
-			continue
-		}
+	first := map[string]string{} // by Go name: the file that has it, and what that is made of
+	read := func(file, of string, at *spec.Function) error {
 		parsed, err := parser.ParseFile(token.NewFileSet(), "", files[file], parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		told := map[string]bool{} // of each other file one name is enough
 		for _, name := range declared(parsed) {
-			if _, taken := first[name]; taken {
-				found.Add(lib.Spec.File, lib.Spec.Line, 1, annotation.RuleDuplicate, "two names of rows that lib files declare would both be %s in the Go client: rename one", name)
+			other, taken := first[name]
+			switch {
+			case !taken:
+				first[name] = of
+			case told[other]:
+			case other == of:
+				told[other] = true
+				found.Add(at.File, at.Line, 1, annotation.RuleDuplicate, "two names of %s would both be %s in the Go client: rename one", of, name)
+			default:
+				told[other] = true
+				found.Add(at.File, at.Line, 1, annotation.RuleDuplicate, "%s would stand in the Go client twice, for %s and for %s: rename one", name, other, of)
 			}
-			first[name] = ""
+		}
+		return nil
+	}
+	library := &spec.Function{File: lib.Spec.File, Line: lib.Spec.Line}
+	if err := read(libraryFile, "the client itself", library); err != nil {
+		return nil, err
+	}
+	if files[rowsFile] != nil {
+		if err := read(rowsFile, "rows that a lib file declares", library); err != nil {
+			return nil, err
 		}
 	}
 	for i := range lib.Spec.Functions {
 		fn := &lib.Spec.Functions[i]
-		parsed, err := parser.ParseFile(token.NewFileSet(), "", files[fileOf(fn)], parser.SkipObjectResolution)
-		if err != nil {
+		if err := read(fileOf(fn), fn.Name, fn); err != nil {
 			return nil, err
-		}
-		told := map[string]bool{} // of each other function one name is enough
-		for _, name := range declared(parsed) {
-			other, taken := first[name]
-			if !taken {
-				first[name] = fn.Name
-				continue
-			}
-			if told[other] {
-				continue
-			}
-			told[other] = true
-			if other == "" {
-				found.Add(lib.Files[i].Path, fn.Line, 1, annotation.RuleDuplicate,
-					"%s would stand in the Go client twice, for %s and for rows that a lib file declares: rename the function or the lib file", name, fn.Name)
-				continue
-			}
-			if other == fn.Name {
-				found.Add(lib.Files[i].Path, fn.Line, 1, annotation.RuleDuplicate, "two names would both be %s in the Go client: rename one", name)
-			} else {
-				found.Add(lib.Files[i].Path, fn.Line, 1, annotation.RuleDuplicate,
-					"%s would stand in the Go client twice, for %s and for %s: rename a function or a group", name, other, fn.Name)
-			}
 		}
 	}
 	return found, nil

@@ -37,39 +37,25 @@ func function(b *strings.Builder, s *spec.Library, fn *spec.Function) {
 		fmt.Fprintf(b, "\n%s\n", fn.Doc)
 	}
 	b.WriteString("\n| key | Redis type | key in Redis | what it holds |\n|---|---|---|---|\n")
+	key := func(group string, k spec.Field) {
+		doc := cell(k.Doc)
+		if k.Forever {
+			doc += "; it lasts"
+		}
+		if k.With != "" {
+			doc += "; only in calls with " + k.With
+		}
+		if k.Several {
+			doc += fmt.Sprintf("; at most %d, each with its own subject", k.Max)
+		}
+		fmt.Fprintf(b, "| %s%s | %s | `%s:{<tag>}:%s` | %s |\n", group, k.Name, k.Redis, s.Name, k.SuffixText(), doc)
+	}
 	for _, p := range fn.Params {
 		if p.Kind == spec.KindKey {
-			doc := cell(p.Doc)
-			if p.Forever {
-				doc += "; it lasts"
-			}
-			if p.With != "" {
-				doc += "; only in calls with " + p.With
-			}
-			if p.Several {
-				doc += fmt.Sprintf("; at most %d, each with its own subject", p.Max)
-			}
-			suffix := p.Suffix
-			for _, part := range p.SuffixBy {
-				suffix += ":<" + part + ">"
-			}
-			if p.SuffixOf != "" {
-				suffix += ":<" + p.SuffixOf + ">"
-			}
-			fmt.Fprintf(b, "| %s | %s | `%s:{<tag>}:%s` | %s |\n", p.Name, p.Redis, s.Name, suffix, doc)
+			key("", p)
 		}
 		for _, k := range p.Keys() {
-			suffix, doc := k.Suffix, cell(k.Doc)
-			if k.Forever {
-				doc += "; it lasts"
-			}
-			if k.SuffixKind != "" {
-				suffix = "<" + k.SuffixKind + ">"
-			}
-			for _, part := range k.SuffixBy {
-				suffix += ":<" + part + ">"
-			}
-			fmt.Fprintf(b, "| %s.%s | %s | `%s:{<tag>}:%s:<%s>` | %s |\n", p.Name, k.Name, k.Redis, s.Name, suffix, k.SuffixOf, doc)
+			key(p.Name+".", k)
 		}
 	}
 	if len(fn.States) > 0 {
