@@ -63,6 +63,16 @@ type Function struct {
 // Has reports whether the function carries a Redis flag.
 func (f *Function) Has(flag string) bool { return slices.Contains(f.Flags, flag) }
 
+// OwnCodes are the codes of its errors that not every function has.
+func (f *Function) OwnCodes() (codes []string) {
+	for _, e := range f.Errors {
+		if e.Code != "RLARG" && e.Code != "RLSTATE" {
+			codes = append(codes, e.Code)
+		}
+	}
+	return codes
+}
+
 // Omissible is how many arguments at the end a call leaves out where they are absent: optional ones, and groups of no rows.
 func (f *Function) Omissible() int {
 	n := 0
@@ -83,6 +93,23 @@ const Subject = "subject"
 
 // Keys are the key parameters outside groups, in order. The first one's subject names the hash tag of all.
 func (f *Function) Keys() []Field { return ofKind(f.Params, KindKey) }
+
+// EachKey visits each key, those of groups' rows included, with the words that its suffix may begin with.
+func (f *Function) EachKey(visit func(k Field, words []string)) {
+	for i := range f.Params {
+		p := &f.Params[i]
+		if p.Kind == KindKey {
+			visit(*p, []string{p.Suffix})
+		}
+		for _, k := range p.Keys() {
+			words := []string{k.Suffix}
+			if at := slices.IndexFunc(p.Fields, func(f Field) bool { return f.Name == k.SuffixKind }); at >= 0 {
+				words = p.Fields[at].Values
+			}
+			visit(k, words)
+		}
+	}
+}
 
 // A Kind is what a field carries, with its unit.
 type Kind string

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
@@ -79,11 +78,23 @@ func Bounds(f spec.Field) string {
 	case f.Kind == spec.KindGroup:
 		return fmt.Sprintf("%d to %d rows", f.Min, f.Max)
 	case f.Kind == spec.KindFloat:
-		return bundle.FloatBounds(f)
+		return floatBounds(f)
 	case f.Kind.Integer():
 		return fmt.Sprintf("from %s to %s", number(f, f.Min), number(f, f.Max))
 	}
 	return ""
+}
+
+func floatBounds(f spec.Field) string {
+	switch {
+	case f.Min == spec.NoMin && f.Max == spec.NoMax:
+		return "any finite number"
+	case f.Min == spec.NoMin:
+		return fmt.Sprintf("at most %d", f.Max)
+	case f.Max == spec.NoMax:
+		return fmt.Sprintf("at least %d", f.Min)
+	}
+	return fmt.Sprintf("from %d to %d", f.Min, f.Max)
 }
 
 // number formats a bound.

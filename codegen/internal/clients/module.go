@@ -95,16 +95,6 @@ func rules(all []spec.Rule) (text string) {
 	return text
 }
 
-// OwnCodes returns the codes that only this function's errors have.
-func (f Function) OwnCodes() (codes []string) {
-	for _, e := range f.Errors {
-		if e.Code != "RLARG" && e.Code != "RLSTATE" {
-			codes = append(codes, e.Code)
-		}
-	}
-	return codes
-}
-
 // Args returns the parameters of a call. Those that are keys are subjects: of the call, of each of several keys, or of the keys that go
 // with an argument.
 func (f Function) Args() (args []spec.Field) {

@@ -1,7 +1,6 @@
 package goclient
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/clients"
@@ -111,12 +110,4 @@ func ruleDoc(rules []spec.Rule) string {
 		b.WriteString("//   - " + strings.TrimPrefix(lines, "// ") + "\n")
 	}
 	return b.String()
-}
-
-func quoted(values []string) string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = fmt.Sprintf("%q", v)
-	}
-	return strings.Join(out, ", ")
 }

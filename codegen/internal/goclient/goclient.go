@@ -71,7 +71,7 @@ It is the client of Redis library %s, version %s. Load the library with package 
 its functions as methods.`, s.Name, lowerFirst(s.Doc), s.Server, s.Version)))
 	forever := ""
 	if suffixes := lasting(s); len(suffixes) > 0 {
-		forever = "Forever: []string{" + quoted(suffixes) + "},\n"
+		forever = "Forever: []string{" + clients.Quoted(suffixes) + "},\n"
 	}
 	w.printf(`package %[1]s
 
@@ -116,19 +116,12 @@ func (c *Client) Fcall() *fcall.Client { return c.fcall }
 
 // lasting are the suffixes of the keys that last.
 func lasting(lib spec.Library) (out []string) {
-	for _, fn := range lib.Functions {
-		for _, p := range fn.Params {
-			for _, k := range append(p.Keys(), p) {
-				switch {
-				case !k.Forever:
-				case k.SuffixKind == "":
-					out = append(out, k.Suffix)
-				default:
-					i := slices.IndexFunc(p.Fields, func(f spec.Field) bool { return f.Name == k.SuffixKind })
-					out = append(out, p.Fields[i].Values...)
-				}
+	for i := range lib.Functions {
+		lib.Functions[i].EachKey(func(k spec.Field, words []string) {
+			if k.Forever {
+				out = append(out, words...)
 			}
-		}
+		})
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -151,8 +144,8 @@ func functionCode(lib *source.Library, fn *spec.Function) string {
 	if fn.Has("no-writes") {
 		w.printf(", ReadOnly: true")
 	}
-	if codes := ownCodes(fn); len(codes) > 0 {
-		w.printf(", Codes: []string{%s}", quoted(codes))
+	if codes := fn.OwnCodes(); len(codes) > 0 {
+		w.printf(", Codes: []string{%s}", clients.Quoted(codes))
 	}
 	if n := fn.Omissible(); n > 0 {
 		w.printf(", Omissible: %d", n)
@@ -212,16 +205,6 @@ func (c *Client) %[2]sArgs(p %[1]sParams) *fcall.Args {
 }
 `, name, private, countKeys(fn.Params), len(fn.Params)-len(fn.Keys()), keys(fn.Params), arguments(fn.Params))
 	return w.String()
-}
-
-// ownCodes are the codes that the function declares, besides those of every function.
-func ownCodes(fn *spec.Function) (codes []string) {
-	for _, e := range fn.Errors {
-		if e.Code != "RLARG" && e.Code != "RLSTATE" {
-			codes = append(codes, e.Code)
-		}
-	}
-	return codes
 }
 
 // countKeys returns the Go expression for a call's number of keys.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/acl"
-	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
+	"github.com/rlfunc/rlfunc/codegen/internal/clients"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
@@ -119,9 +119,14 @@ func arguments(b *strings.Builder, prefix string, fields []spec.Field) {
 			}
 			continue
 		}
-		bounds := bundle.Must(f)
-		bounds = strings.TrimPrefix(strings.TrimPrefix(bounds, "be "), "have ")
-		switch value, given := f.DefaultWord(); {
+		bounds := clients.Bounds(f)
+		switch f.Kind {
+		case spec.KindBool:
+			bounds = "true or false"
+		case spec.KindEnum:
+			bounds = "one of " + strings.Join(f.Values, ", ")
+		}
+		switch value, given := clients.Default(f); {
 		case given:
 			bounds += "; default " + cell(value)
 		case f.Optional:
