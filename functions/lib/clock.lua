@@ -86,7 +86,7 @@ end
 
 -- Lets a key expire, rounded up to a millisecond, because an expiry of 0 would delete it.
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 -- Extends a key's expiry but never shortens it: for keys that hold entries of several callers. Returns whether none of them needs the key longer.

@@ -250,14 +250,12 @@ func (s limitState) bucket(l CheckLimit, now int64) (look, error) {
 	return look{r, filled(l, next, now), ms(up(next, 1000))}, nil
 }
 
-// even reports whether limit and period have a ratio that is short enough for the burst.
+// even reports whether limit and period have a ratio that is short enough for the burst: what a token takes beyond whole milliseconds is
+// counted in parts of one, of which all tokens together take fewer than 2^53.
 func (l CheckLimit) even() error {
 	period := microseconds(l.Window)
-	rest := period % l.Limit
-	if float64(l.most())*float64(rest) < 1<<53 {
-		return nil
-	}
-	if common := new(big.Int).GCD(nil, nil, big.NewInt(l.Limit), big.NewInt(period)).Int64(); float64(l.most())*float64(rest/common) < 1<<53 {
+	common := new(big.Int).GCD(nil, nil, big.NewInt(l.Limit), big.NewInt(period)).Int64()
+	if rest := period / common % (1000 * (l.Limit / common)); float64(l.most())*float64(rest) < 1<<53 {
 		return nil
 	}
 	return ErrArgument
