@@ -3,13 +3,13 @@
 -- rlfunc: library=abuse version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -405,7 +402,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -700,14 +697,21 @@ local function rlfunc_escalation_row(words)
   return escalation
 end
 local rlfunc_escalation = rlfunc_pack.rows('escalation', 0, 8, 1, 1, 15, rlfunc_escalation_row, nil, nil)
+local rlfunc_strike_memory_us = rlfunc.repeated(rlfunc.duration, 'strike_memory', 1000, 315360000000000)
 local rlfunc_types = {['block'] = 'string', ['attempts'] = 'zset', ['strikes'] = 'list'}
 
 -- Joins attempt to Redis.
 local function abuse_v1_attempt(keys, args)
-  rlfunc.arity('attempt', keys, 3, 3, args, 1, 3)
+  if #keys ~= 3 or #args < 1 or #args > 3 then
+    rlfunc.arity('attempt', 3, 3, 1, 3)
+  end
+  rlfunc.subject(keys[1])
   local tiers = rlfunc_tiers(args[1])
-  local escalation = (args[2] or '') ~= '' and rlfunc_escalation(args[2]) or rlfunc.none
-  local strike_memory_us = args[3] and args[3] ~= '' and rlfunc.duration('strike_memory', args[3], 1000, 315360000000000) or 2592000000000
+  local escalation, strike_memory_us = rlfunc.none, 2592000000000
+  if #args > 1 then
+    escalation = (args[2] or '') ~= '' and rlfunc_escalation(args[2]) or rlfunc.none
+    strike_memory_us = (args[3] or '') ~= '' and (rlfunc_strike_memory_us.known[args[3]] or rlfunc.learn(rlfunc_strike_memory_us, args[3])) or 2592000000000
+  end
   local out_allowed, out_reason, out_tier, out_retry_after_us, out_strikes, out_tiers = attempt(keys[1], keys[2], keys[3], tiers, escalation, strike_memory_us)
   if out_allowed == nil then
     return out_reason
@@ -722,8 +726,12 @@ end
 redis.register_function{
   function_name = 'abuse_v1_attempt', description = 'Records an attempt, and blocks the subject if it is the threshold-th in a tier\'s window.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(abuse_v1_attempt, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(abuse_v1_attempt, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -753,13 +761,20 @@ local function block(bucket, duration_us, reason)
   clock.store(bucket, value, block_ms)
   return true, block_ms * 1000
 end
+local rlfunc_duration_us = rlfunc.repeated(rlfunc.duration, 'duration', 1000, 315360000000000)
 local rlfunc_types = {['block'] = 'string'}
 
 -- Joins block to Redis.
 local function abuse_v1_block(keys, args)
-  rlfunc.arity('block', keys, 1, 1, args, 1, 2)
-  local duration_us = rlfunc.duration('duration', args[1], 1000, 315360000000000)
-  local reason = args[2] and args[2] ~= '' and rlfunc.text('reason', args[2], 1, 256) or nil
+  if #keys ~= 1 or #args < 1 or #args > 2 then
+    rlfunc.arity('block', 1, 1, 1, 2)
+  end
+  rlfunc.subject(keys[1])
+  local duration_us = rlfunc_duration_us.known[args[1]] or rlfunc.learn(rlfunc_duration_us, args[1])
+  local reason = nil
+  if #args > 1 then
+    reason = (args[2] or '') ~= '' and rlfunc.text('reason', args[2], 1, 256) or nil
+  end
   local out_applied, out_retry_after_us = block(keys[1], duration_us, reason)
   if out_applied == nil then
     return out_retry_after_us
@@ -769,8 +784,12 @@ end
 redis.register_function{
   function_name = 'abuse_v1_block', description = 'Blocks a subject manually. It is not a strike and never shortens a block; call unblock first to shorten one.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(abuse_v1_block, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(abuse_v1_block, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -786,7 +805,10 @@ local rlfunc_types = {['attempts'] = 'zset'}
 
 -- Joins forgive to Redis.
 local function abuse_v1_forgive(keys, args)
-  rlfunc.arity('forgive', keys, 1, 1, args, 0, 0)
+  if #keys ~= 1 or #args ~= 0 then
+    rlfunc.arity('forgive', 1, 1, 0, 0)
+  end
+  rlfunc.subject(keys[1])
   local out_existed, rlfunc_refusal = forgive(keys[1])
   if out_existed == nil then
     return rlfunc_refusal
@@ -796,8 +818,12 @@ end
 redis.register_function{
   function_name = 'abuse_v1_forgive', description = 'Forgets a subject\'s attempts, as after a successful login. A block and the strikes remain.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(abuse_v1_forgive, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(abuse_v1_forgive, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -840,13 +866,20 @@ local function rlfunc_tiers_row(words)
   return tiers
 end
 local rlfunc_tiers = rlfunc_pack.rows('tiers', 0, 8, 2, 2, 21, rlfunc_tiers_row, nil, nil)
+local rlfunc_strike_memory_us = rlfunc.repeated(rlfunc.duration, 'strike_memory', 1000, 315360000000000)
 local rlfunc_types = {['block'] = 'string', ['attempts'] = 'zset', ['strikes'] = 'list'}
 
 -- Joins status to Redis.
 local function abuse_v1_status(keys, args)
-  rlfunc.arity('status', keys, 3, 3, args, 0, 2)
+  if #keys ~= 3 or #args > 2 then
+    rlfunc.arity('status', 3, 3, 0, 2)
+  end
+  rlfunc.subject(keys[1])
   local tiers = (args[1] or '') ~= '' and rlfunc_tiers(args[1]) or rlfunc.none
-  local strike_memory_us = args[2] and args[2] ~= '' and rlfunc.duration('strike_memory', args[2], 1000, 315360000000000) or 2592000000000
+  local strike_memory_us = 2592000000000
+  if #args > 1 then
+    strike_memory_us = (args[2] or '') ~= '' and (rlfunc_strike_memory_us.known[args[2]] or rlfunc.learn(rlfunc_strike_memory_us, args[2])) or 2592000000000
+  end
   local out_blocked, out_tier, out_reason, out_retry_after_us, out_strikes, out_tiers = status(keys[1], keys[2], keys[3], tiers, strike_memory_us)
   if out_blocked == nil then
     return out_tier
@@ -862,8 +895,12 @@ redis.register_function{
   function_name = 'abuse_v1_status', description = 'Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(abuse_v1_status, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(abuse_v1_status, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -888,7 +925,10 @@ local rlfunc_types = {['block'] = 'string', ['attempts'] = 'zset', ['strikes'] =
 
 -- Joins unblock to Redis.
 local function abuse_v1_unblock(keys, args)
-  rlfunc.arity('unblock', keys, 3, 3, args, 0, 1)
+  if #keys ~= 3 or #args > 1 then
+    rlfunc.arity('unblock', 3, 3, 0, 1)
+  end
+  rlfunc.subject(keys[1])
   local pardon = (args[1] or '') ~= '' and rlfunc.bool('pardon', args[1])
   local out_existed, rlfunc_refusal = unblock(keys[1], keys[2], keys[3], pardon)
   if out_existed == nil then
@@ -899,8 +939,12 @@ end
 redis.register_function{
   function_name = 'abuse_v1_unblock', description = 'Ends a subject\'s block, whether a tier or an operator started it.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(abuse_v1_unblock, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(abuse_v1_unblock, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

@@ -3,13 +3,13 @@
 -- rlfunc: library=challenge version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -310,7 +307,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -545,9 +542,15 @@ local rlfunc_types = {['challenges'] = 'hash'}
 
 -- Joins consume to Redis.
 local function challenge_v1_consume(keys, args)
-  rlfunc.arity('consume', keys, 1, 1, args, 1, 2)
+  if #keys ~= 1 or #args < 1 or #args > 2 then
+    rlfunc.arity('consume', 1, 1, 1, 2)
+  end
+  rlfunc.subject(keys[1])
   local token = rlfunc.text('token', args[1], 1, 128)
-  local payload = args[2] and args[2] ~= '' and rlfunc.text('payload', args[2], 1, 1024) or nil
+  local payload = nil
+  if #args > 1 then
+    payload = (args[2] or '') ~= '' and rlfunc.text('payload', args[2], 1, 1024) or nil
+  end
   local out_outcome, rlfunc_refusal = consume(keys[1], token, payload)
   if out_outcome == nil then
     return rlfunc_refusal
@@ -557,8 +560,12 @@ end
 redis.register_function{
   function_name = 'challenge_v1_consume', description = 'Consumes a challenge: of any number of concurrent callers, exactly one gets consumed.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(challenge_v1_consume, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(challenge_v1_consume, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -620,16 +627,25 @@ local function issue(bucket, token, ttl_us, payload, reuse_within_us, max_outsta
   local outstanding = challenge_set.add(bucket, set, clock_us, token, ttl_us, purpose, max_outstanding)
   return token, false, set.now_us + ttl_us - clock_us, outstanding
 end
+local rlfunc_ttl_us = rlfunc.repeated(rlfunc.duration, 'ttl', 1000, 315360000000000)
+local rlfunc_reuse_within_us = rlfunc.repeated(rlfunc.duration, 'reuse_within', 1000, 315360000000000)
+local rlfunc_max_outstanding = rlfunc.repeated(rlfunc.count, 'max_outstanding', 1, 64)
 local rlfunc_types = {['challenges'] = 'hash'}
 
 -- Joins issue to Redis.
 local function challenge_v1_issue(keys, args)
-  rlfunc.arity('issue', keys, 1, 1, args, 2, 5)
+  if #keys ~= 1 or #args < 2 or #args > 5 then
+    rlfunc.arity('issue', 1, 1, 2, 5)
+  end
+  rlfunc.subject(keys[1])
   local token = rlfunc.text('token', args[1], 1, 128)
-  local ttl_us = rlfunc.duration('ttl', args[2], 1000, 315360000000000)
-  local payload = args[3] and args[3] ~= '' and rlfunc.text('payload', args[3], 1, 1024) or nil
-  local reuse_within_us = args[4] and args[4] ~= '' and rlfunc.duration('reuse_within', args[4], 1000, 315360000000000) or nil
-  local max_outstanding = args[5] and args[5] ~= '' and rlfunc.count('max_outstanding', args[5], 1, 64) or 64
+  local ttl_us = rlfunc_ttl_us.known[args[2]] or rlfunc.learn(rlfunc_ttl_us, args[2])
+  local payload, reuse_within_us, max_outstanding = nil, nil, 64
+  if #args > 2 then
+    payload = (args[3] or '') ~= '' and rlfunc.text('payload', args[3], 1, 1024) or nil
+    reuse_within_us = (args[4] or '') ~= '' and (rlfunc_reuse_within_us.known[args[4]] or rlfunc.learn(rlfunc_reuse_within_us, args[4])) or nil
+    max_outstanding = (args[5] or '') ~= '' and (rlfunc_max_outstanding.known[args[5]] or rlfunc.learn(rlfunc_max_outstanding, args[5])) or 64
+  end
   local out_token, out_reused, out_expires_after_us, out_outstanding = issue(keys[1], token, ttl_us, payload, reuse_within_us, max_outstanding)
   if out_token == nil then
     return out_reused
@@ -639,8 +655,12 @@ end
 redis.register_function{
   function_name = 'challenge_v1_issue', description = 'Stores a one-time challenge, or returns an unused one of the subject.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(challenge_v1_issue, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(challenge_v1_issue, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -677,7 +697,10 @@ local rlfunc_types = {['challenges'] = 'hash'}
 
 -- Joins peek to Redis.
 local function challenge_v1_peek(keys, args)
-  rlfunc.arity('peek', keys, 1, 1, args, 1, 1)
+  if #keys ~= 1 or #args ~= 1 then
+    rlfunc.arity('peek', 1, 1, 1, 1)
+  end
+  rlfunc.subject(keys[1])
   local token = rlfunc.text('token', args[1], 1, 128)
   local out_state, out_payload, out_expires_after_us = peek(keys[1], token)
   if out_state == nil then
@@ -689,8 +712,12 @@ redis.register_function{
   function_name = 'challenge_v1_peek', description = 'Returns what a challenge is for and whether it can be consumed; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(challenge_v1_peek, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(challenge_v1_peek, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

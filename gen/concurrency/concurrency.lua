@@ -3,13 +3,13 @@
 -- rlfunc: library=concurrency version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -310,7 +307,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -543,15 +540,24 @@ local function acquire(bucket, fences, holder, limit, lease_us, weight)
   end
   return true, true, fence_set.read(fences, ':' .. holder), set.in_use, set.left, 0
 end
+local rlfunc_limit = rlfunc.repeated(rlfunc.count, 'limit', 1, 1000000)
+local rlfunc_lease_us = rlfunc.repeated(rlfunc.duration, 'lease', 1000, 86400000000)
+local rlfunc_weight = rlfunc.repeated(rlfunc.count, 'weight', 1, 1000)
 local rlfunc_types = {['holders'] = 'zset', ['fences'] = 'hash'}
 
 -- Joins acquire to Redis.
 local function concurrency_v1_acquire(keys, args)
-  rlfunc.arity('acquire', keys, 2, 2, args, 3, 4)
+  if #keys ~= 2 or #args < 3 or #args > 4 then
+    rlfunc.arity('acquire', 2, 2, 3, 4)
+  end
+  rlfunc.subject(keys[1])
   local holder = rlfunc.text('holder', args[1], 1, 256)
-  local limit = rlfunc.count('limit', args[2], 1, 1000000)
-  local lease_us = rlfunc.duration('lease', args[3], 1000, 86400000000)
-  local weight = args[4] and args[4] ~= '' and rlfunc.count('weight', args[4], 1, 1000) or 1
+  local limit = rlfunc_limit.known[args[2]] or rlfunc.learn(rlfunc_limit, args[2])
+  local lease_us = rlfunc_lease_us.known[args[3]] or rlfunc.learn(rlfunc_lease_us, args[3])
+  local weight = 1
+  if #args > 3 then
+    weight = (args[4] or '') ~= '' and (rlfunc_weight.known[args[4]] or rlfunc.learn(rlfunc_weight, args[4])) or 1
+  end
   if not (weight <= limit) then
     rlfunc.refuse('weight', 'satisfy weight <= limit: it can never be allowed')
   end
@@ -564,8 +570,12 @@ end
 redis.register_function{
   function_name = 'concurrency_v1_acquire', description = 'Acquires a place for a holder if the places in use and this one fit the limit.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(concurrency_v1_acquire, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(concurrency_v1_acquire, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -596,7 +606,10 @@ local rlfunc_types = {['holders'] = 'zset', ['fences'] = 'hash'}
 
 -- Joins peek to Redis.
 local function concurrency_v1_peek(keys, args)
-  rlfunc.arity('peek', keys, 2, 2, args, 0, 0)
+  if #keys ~= 2 or #args ~= 0 then
+    rlfunc.arity('peek', 2, 2, 0, 0)
+  end
+  rlfunc.subject(keys[1])
   local out_in_use, out_fence, out_holders = peek(keys[1], keys[2])
   if out_in_use == nil then
     return out_fence
@@ -612,8 +625,12 @@ redis.register_function{
   function_name = 'concurrency_v1_peek', description = 'Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(concurrency_v1_peek, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(concurrency_v1_peek, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -641,13 +658,20 @@ local function release(bucket, fences, holder, fence)
   end
   return outcome
 end
+local rlfunc_fence = rlfunc.repeated(rlfunc.count, 'fence', 0, 9007199254740992)
 local rlfunc_types = {['holders'] = 'zset', ['fences'] = 'hash'}
 
 -- Joins release to Redis.
 local function concurrency_v1_release(keys, args)
-  rlfunc.arity('release', keys, 2, 2, args, 1, 2)
+  if #keys ~= 2 or #args < 1 or #args > 2 then
+    rlfunc.arity('release', 2, 2, 1, 2)
+  end
+  rlfunc.subject(keys[1])
   local holder = rlfunc.text('holder', args[1], 1, 256)
-  local fence = args[2] and args[2] ~= '' and rlfunc.count('fence', args[2], 0, 9007199254740992) or 0
+  local fence = 0
+  if #args > 1 then
+    fence = (args[2] or '') ~= '' and (rlfunc_fence.known[args[2]] or rlfunc.learn(rlfunc_fence, args[2])) or 0
+  end
   local out_outcome, rlfunc_refusal = release(keys[1], keys[2], holder, fence)
   if out_outcome == nil then
     return rlfunc_refusal
@@ -657,8 +681,12 @@ end
 redis.register_function{
   function_name = 'concurrency_v1_release', description = 'Releases a holder\'s place, which is free at once.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(concurrency_v1_release, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(concurrency_v1_release, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -688,14 +716,22 @@ local function renew(bucket, fences, holder, lease_us, fence)
   end
   return 'renewed', math.max(own_ends_us - now_us, lease_us)
 end
+local rlfunc_lease_us = rlfunc.repeated(rlfunc.duration, 'lease', 1000, 86400000000)
+local rlfunc_fence = rlfunc.repeated(rlfunc.count, 'fence', 0, 9007199254740992)
 local rlfunc_types = {['holders'] = 'zset', ['fences'] = 'hash'}
 
 -- Joins renew to Redis.
 local function concurrency_v1_renew(keys, args)
-  rlfunc.arity('renew', keys, 2, 2, args, 2, 3)
+  if #keys ~= 2 or #args < 2 or #args > 3 then
+    rlfunc.arity('renew', 2, 2, 2, 3)
+  end
+  rlfunc.subject(keys[1])
   local holder = rlfunc.text('holder', args[1], 1, 256)
-  local lease_us = rlfunc.duration('lease', args[2], 1000, 86400000000)
-  local fence = args[3] and args[3] ~= '' and rlfunc.count('fence', args[3], 0, 9007199254740992) or 0
+  local lease_us = rlfunc_lease_us.known[args[2]] or rlfunc.learn(rlfunc_lease_us, args[2])
+  local fence = 0
+  if #args > 2 then
+    fence = (args[3] or '') ~= '' and (rlfunc_fence.known[args[3]] or rlfunc.learn(rlfunc_fence, args[3])) or 0
+  end
   local out_outcome, out_expires_after_us = renew(keys[1], keys[2], holder, lease_us, fence)
   if out_outcome == nil then
     return out_expires_after_us
@@ -705,8 +741,12 @@ end
 redis.register_function{
   function_name = 'concurrency_v1_renew', description = 'Extends a holder\'s lease, if it has not ended; a shorter lease than it has left changes nothing.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(concurrency_v1_renew, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(concurrency_v1_renew, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

@@ -3,13 +3,13 @@
 -- rlfunc: library=cost version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -405,7 +402,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -650,10 +647,10 @@ return function(words)
   local rlfunc_row = {
     budget_micros = rlfunc.micros('budget', words[1], 0, 1000000000000000),
     window_us = rlfunc.duration('window', words[2], 1000, 315360000000000),
-    previous_us = words[3] and words[3] ~= '' and rlfunc.time('previous', words[3], 0, 9007199254740992) or nil,
-    start_us = words[4] and words[4] ~= '' and rlfunc.time('start', words[4], 0, 9007199254740992) or nil,
-    after_us = words[5] and words[5] ~= '' and rlfunc.time('after', words[5], 0, 9007199254740992) or nil,
-    unit = words[6] and words[6] ~= '' and rlfunc.text('unit', rlfunc_pack.text(words[6]), 1, 32) or nil,
+    previous_us = (words[3] or '') ~= '' and rlfunc.time('previous', words[3], 0, 9007199254740992) or nil,
+    start_us = (words[4] or '') ~= '' and rlfunc.time('start', words[4], 0, 9007199254740992) or nil,
+    after_us = (words[5] or '') ~= '' and rlfunc.time('after', words[5], 0, 9007199254740992) or nil,
+    unit = (words[6] or '') ~= '' and rlfunc.text('unit', rlfunc_pack.text(words[6]), 1, 32) or nil,
   }
   do
     local previous_us, start_us, after_us = rlfunc_row.previous_us, rlfunc_row.start_us, rlfunc_row.after_us
@@ -1241,12 +1238,13 @@ end
 return settlement
 end)()
 
-do -- rlfunc: lines=37 file=functions/cost/peek.lua
+do -- rlfunc: lines=38 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.
 --- @use clock accounts budget reservation reservation_record unit_amount
 --- @flags  no-writes
 --- @subject .
---- @key    record      string[reservation:<receipt>] .
+--- @key    bucket      hash[spent] .
+--- @key    record      string[reservation:<receipt>]?receipt .
 --- @arg    budgets     group(budget)[1..16] .
 --- @arg    estimate    micros[0..1000000000000000]=0 .
 --- @arg    receipt     text[256]? .
@@ -1259,9 +1257,9 @@ do -- rlfunc: lines=37 file=functions/cost/peek.lua
 --- @result budgets     group(budget) .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function peek(record, budgets, budgets_spent, estimate_micros, receipt, units)
+local function peek(bucket, record, budgets, budgets_spent, estimate_micros, receipt, units)
   local found, unreadable = false, nil
-  if receipt then
+  if record then
     found, unreadable = reservation_record.read(record)
   end
   if found == nil then
@@ -1282,20 +1280,31 @@ end
 local rlfunc_budgets = rlfunc_pack.rows('budgets', 1, 16, 2, 6, 180, rlfunc_row_budget, nil, budget.prepare)
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
+local rlfunc_types = {['spent'] = 'hash', ['reservation'] = 'string'}
 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
-  rlfunc.arity('peek', keys, 2, 17, args, 1, 4)
+  if #keys < 1 or #keys > 18 or #args < 1 or #args > 4 then
+    rlfunc.arity('peek', 1, 18, 1, 4)
+  end
+  rlfunc.subject(keys[1])
   local budgets = rlfunc_budgets(args[1])
-  local estimate_micros = args[2] and args[2] ~= '' and rlfunc.micros('estimate', args[2], 0, 1000000000000000) or 0
-  local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
-  local units = (args[4] or '') ~= '' and rlfunc_units(args[4]) or rlfunc.none
+  local estimate_micros, receipt, units = 0, nil, rlfunc.none
+  if #args > 1 then
+    estimate_micros = (args[2] or '') ~= '' and rlfunc.micros('estimate', args[2], 0, 1000000000000000) or 0
+    receipt = (args[3] or '') ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
+    units = (args[4] or '') ~= '' and rlfunc_units(args[4]) or rlfunc.none
+  end
   local rlfunc_key = 1
+  local record
+  if receipt then
+    rlfunc_key = rlfunc_key + 1
+    record = keys[rlfunc_key]
+  end
   local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
   rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys(keys, rlfunc_key)
-  local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], budgets, budgets_spent, estimate_micros, receipt, units)
+  rlfunc.keys('peek', keys, rlfunc_key)
+  local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], record, budgets, budgets_spent, estimate_micros, receipt, units)
   if out_allowed == nil then
     return out_reason
   end
@@ -1310,8 +1319,12 @@ redis.register_function{
   function_name = 'cost_v1_peek', description = 'Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(cost_v1_peek, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(cost_v1_peek, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -1361,21 +1374,28 @@ end
 local rlfunc_budgets = rlfunc_pack.rows('budgets', 1, 16, 2, 6, 180, rlfunc_row_budget, nil, budget.prepare)
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
+local rlfunc_hold_us = rlfunc.repeated(rlfunc.duration, 'hold', 1000, 315360000000000)
 local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
-  rlfunc.arity('reserve', keys, 2, 17, args, 3, 6)
+  if #keys < 1 or #keys > 17 or #args < 3 or #args > 6 then
+    rlfunc.arity('reserve', 1, 17, 3, 6)
+  end
+  rlfunc.subject(keys[1])
   local receipt = rlfunc.text('receipt', args[1], 1, 256)
-  local estimate_micros = args[2] and args[2] ~= '' and rlfunc.micros('estimate', args[2], 0, 1000000000000000) or 0
+  local estimate_micros = (args[2] or '') ~= '' and rlfunc.micros('estimate', args[2], 0, 1000000000000000) or 0
   local budgets = rlfunc_budgets(args[3])
-  local hold_us = args[4] and args[4] ~= '' and rlfunc.duration('hold', args[4], 1000, 315360000000000) or nil
-  local at_most = (args[5] or '') ~= '' and rlfunc.bool('at_most', args[5])
-  local units = (args[6] or '') ~= '' and rlfunc_units(args[6]) or rlfunc.none
+  local hold_us, at_most, units = nil, false, rlfunc.none
+  if #args > 3 then
+    hold_us = (args[4] or '') ~= '' and (rlfunc_hold_us.known[args[4]] or rlfunc.learn(rlfunc_hold_us, args[4])) or nil
+    at_most = (args[5] or '') ~= '' and rlfunc.bool('at_most', args[5])
+    units = (args[6] or '') ~= '' and rlfunc_units(args[6]) or rlfunc.none
+  end
   local rlfunc_key = 1
   local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
   rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('reserve', keys, rlfunc_key)
   local out_allowed, out_duplicate, out_reason, out_retry_after_us, out_reset_after_us, out_budgets = reserve(keys[1], receipt, estimate_micros, budgets, budgets_spent, hold_us, at_most, units)
   if out_allowed == nil then
     return out_duplicate
@@ -1390,8 +1410,12 @@ end
 redis.register_function{
   function_name = 'cost_v1_reserve', description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(cost_v1_reserve, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(cost_v1_reserve, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -1411,8 +1435,11 @@ local rlfunc_types = {['spent'] = 'hash'}
 
 -- Joins reset to Redis.
 local function cost_v1_reset(keys, args)
-  rlfunc.arity('reset', keys, 1, 1, args, 0, 1)
-  local unit = args[1] and args[1] ~= '' and rlfunc.text('unit', args[1], 1, 32) or nil
+  if #keys ~= 1 or #args > 1 then
+    rlfunc.arity('reset', 1, 1, 0, 1)
+  end
+  rlfunc.subject(keys[1])
+  local unit = (args[1] or '') ~= '' and rlfunc.text('unit', args[1], 1, 32) or nil
   local out_existed, rlfunc_refusal = reset(keys[1], unit)
   if out_existed == nil then
     return rlfunc_refusal
@@ -1422,8 +1449,12 @@ end
 redis.register_function{
   function_name = 'cost_v1_reset', description = 'Forgets everything that a subject has spent and reserved, and its penalty.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(cost_v1_reset, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(cost_v1_reset, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -1463,20 +1494,27 @@ end
 local rlfunc_budgets = rlfunc_pack.rows('budgets', 1, 16, 2, 6, 180, rlfunc_row_budget, nil, budget.prepare)
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
+local rlfunc_penalty_us = rlfunc.repeated(rlfunc.duration, 'penalty', 1000, 315360000000000)
 local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
-  rlfunc.arity('settle', keys, 2, 17, args, 3, 5)
+  if #keys < 1 or #keys > 17 or #args < 3 or #args > 5 then
+    rlfunc.arity('settle', 1, 17, 3, 5)
+  end
+  rlfunc.subject(keys[1])
   local receipt = rlfunc.text('receipt', args[1], 1, 256)
-  local actual_micros = args[2] and args[2] ~= '' and rlfunc.micros('actual', args[2], 0, 1000000000000000) or 0
+  local actual_micros = (args[2] or '') ~= '' and rlfunc.micros('actual', args[2], 0, 1000000000000000) or 0
   local budgets = rlfunc_budgets(args[3])
-  local penalty_us = args[4] and args[4] ~= '' and rlfunc.duration('penalty', args[4], 1000, 315360000000000) or nil
-  local units = (args[5] or '') ~= '' and rlfunc_units(args[5]) or rlfunc.none
+  local penalty_us, units = nil, rlfunc.none
+  if #args > 3 then
+    penalty_us = (args[4] or '') ~= '' and (rlfunc_penalty_us.known[args[4]] or rlfunc.learn(rlfunc_penalty_us, args[4])) or nil
+    units = (args[5] or '') ~= '' and rlfunc_units(args[5]) or rlfunc.none
+  end
   local rlfunc_key = 1
   local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
   rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('settle', keys, rlfunc_key)
   local out_outcome, out_exceeded, out_penalty_us, out_budgets = settle(keys[1], receipt, actual_micros, budgets, budgets_spent, penalty_us, units)
   if out_outcome == nil then
     return out_exceeded
@@ -1491,8 +1529,12 @@ end
 redis.register_function{
   function_name = 'cost_v1_settle', description = 'Replaces what a receipt reserved by the actual cost, once, however often it is called and however late.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(cost_v1_settle, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(cost_v1_settle, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

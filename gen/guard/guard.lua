@@ -3,13 +3,13 @@
 -- rlfunc: library=guard version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -405,7 +402,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -920,30 +917,14 @@ end
 return window_count
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=181 file=functions/lib/limit/token_bucket.lua
---- A token bucket as a kind of limit, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
+local bucket_level = (function() -- rlfunc: lines=78 file=functions/lib/limit/bucket_level.lua
+--- How full a token bucket is: the time until it is full, in the words of the generic cell rate algorithm until the theoretical arrival time.
 ---
 ---
 ---
----
----
---- @use clock refusal
---- @lib token_bucket
---- @state gcra 1 .
----
-local token_bucket = {redis_type = 'string', weighted = true}
-
-local exact = 9007199254740992
-
-
-local function span(row, tokens)
-  if row.rest_us == 0 then
-    return tokens * row.interval_us, 0
-  end
-  local parts = tokens * row.rest_us
-  local part = parts % row.parts
-  return tokens * row.interval_us + (parts - part) / row.parts, part
-end
+--- @use refusal
+--- @lib bucket_level
+local bucket_level = {}
 
 local function divisor(one, other)
   while other > 0 do
@@ -954,29 +935,86 @@ local function divisor(one, other)
   return one
 end
 
-local function milliseconds(us, part)
-  return math.ceil((part > 0 and us + 1 or us) / 1000)
+
+function bucket_level.take(row, level_ms, early, tokens)
+  if row.rest == 0 then
+    return level_ms + tokens * row.interval_ms, early
+  end
+  local behind = early - tokens * row.rest
+  local next_early = behind % row.parts
+  return level_ms + tokens * row.interval_ms + (next_early - behind) / row.parts, next_early
 end
 
 
 
-function token_bucket.prepare(row)
+function bucket_level.prepare(row)
   row.most = row.burst or row.limit
-  row.parts = row.limit
-  row.part_size = 1
-  row.rest_us = row.window_us % row.limit
-  row.interval_us = (row.window_us - row.rest_us) / row.limit
-  if row.most * row.rest_us >= exact then
-    row.part_size = divisor(row.limit, row.window_us)
-    row.parts = row.limit / row.part_size
-    row.rest_us = row.rest_us / row.part_size
+  row.part = divisor(row.limit, row.window_us)
+  row.parts = 1000 * row.limit / row.part
+  row.token = row.window_us / row.part
+  row.rest = row.token % row.parts
+  row.interval_ms = (row.token - row.rest) / row.parts
+  if row.most * row.rest >= 9007199254740992 then
+    return refusal.argument('limit must divide the period more evenly: limit / period in lowest terms, times burst, is too large to be counted exactly')
   end
-  if row.most * row.rest_us >= exact then
-    return refusal.argument('limit must divide the period more evenly: limit / period in lowest terms, times burst, is above 2^53')
+  row.full_ms, row.full_early = bucket_level.take(row, 0, 0, row.most)
+end
+
+
+function bucket_level.fits(row, level_ms, early)
+  return level_ms < row.full_ms or level_ms == row.full_ms and early >= row.full_early
+end
+
+
+
+function bucket_level.tokens_left(row, level_ms, early)
+  local room_ms = row.full_ms - level_ms
+  local room = room_ms * row.parts + early - row.full_early
+  local tokens = room / row.token
+  tokens = tokens - tokens % 1
+  if room > 9007199254740992 then
+    tokens = math.min(tokens + 1, row.most)
+    while tokens > 0 and not bucket_level.fits(row, bucket_level.take(row, level_ms, early, tokens)) do
+      tokens = tokens - 1
+    end
   end
-  row.full_us, row.full_part = span(row, row.most)
-  row.capacity_ms = milliseconds(row.full_us, row.full_part)
-  row.writer = string.format(' %d %d', row.limit, row.capacity_ms)
+  return tokens > 0 and tokens or 0
+end
+
+
+function bucket_level.wait_ms(row, level_ms, early)
+  return level_ms - row.full_ms + (early < row.full_early and 1 or 0)
+end
+
+
+
+function bucket_level.of_limit(row, limit, level_ms, early)
+  local early_us = math.ceil(early / limit)
+  local level_us = math.ceil((level_ms * 1000 - early_us + (early_us * limit - early) / limit) * (limit / row.limit))
+  local own_ms = math.ceil(level_us / 1000)
+  return own_ms, (own_ms * 1000 - level_us) * row.parts / 1000
+end
+
+return bucket_level
+end)()
+
+local token_bucket = (function() -- rlfunc: lines=98 file=functions/lib/limit/token_bucket.lua
+--- A token bucket as a kind of limit, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
+---
+---
+---
+--- @use clock refusal bucket_level
+--- @lib token_bucket
+--- @state gcra 1 .
+---
+local token_bucket = {redis_type = 'string', weighted = true}
+
+function token_bucket.prepare(row)
+  local failure = bucket_level.prepare(row)
+  if failure then
+    return failure
+  end
+  row.writer = string.format(' %d %d', row.limit, row.full_ms)
   row.whole = '0' .. row.writer
 end
 
@@ -985,118 +1023,75 @@ end
 local function read(row, key)
   local stored = redis.call('GET', key)
   if not stored then
-    return 0, 0
+    return 0, 0, nil, 0
   end
-  local left_us = clock.left_ms(key) * 1000
-  if stored == row.whole and left_us >= 0 and not clock.is_wrong(left_us - row.capacity_ms * 1000, row.window_us) then
-    return left_us, 0, stored, left_us
-  end
-  local early, writer = string.match(stored, '^(%d+)( %d+ %d+)$')
-  local limit, capacity_ms = row.limit, row.capacity_ms
-  if writer ~= row.writer then
-    limit, capacity_ms = string.match(writer or '', '^ (%d+) (%d+)$')
-    limit = tonumber(limit)
-    capacity_ms = tonumber(capacity_ms)
-  end
-  early = tonumber(early)
-  if left_us == -1000 or not early or limit < 1 or limit > 1000000000000 or early > 1000 * limit then
-    return nil, refusal.state(key, 'holds no level of a token bucket')
-  end
-  if clock.is_wrong(left_us - capacity_ms * 1000, row.window_us) then
-    return 0, 0
-  end
-  local early_us = math.ceil(early / limit)
-  local level_us, part = left_us - early_us, early_us * limit - early
-  if level_us < 0 then
-    return 0, 0
-  elseif limit == row.limit then
-    return level_us, part / row.part_size, stored, left_us
-  end
-  return math.ceil((level_us + part / limit) * (limit / row.limit)), 0, stored, left_us
-end
-
-
-local function tokens_left(row, level_us, part)
-  local room_us, room_part = row.full_us - level_us, row.full_part - part
-  if room_part < 0 then
-    room_us = room_us - 1
-    room_part = room_part + row.parts
-  end
-  if row.rest_us == 0 then
-    return math.max(math.floor(room_us / row.interval_us), 0)
-  end
-  local tokens = math.min(math.floor((room_us + room_part / row.parts) / row.window_us * row.limit) + 1, row.most)
-  while tokens > 0 do
-    local us, rest = span(row, tokens)
-    if us < room_us or us == room_us and rest <= room_part then
-      return tokens
+  local left_ms, early, limit, full_ms = clock.left_ms(key), 0, row.limit, row.full_ms
+  if stored ~= row.whole then
+    local before, writer = string.match(stored, '^(%d+)( %d+ %d+)$')
+    if writer ~= row.writer then
+      limit, full_ms = string.match(writer or ' 0 0', '(%d+) (%d+)')
+      limit = limit + 0
     end
-    tokens = tokens - 1
+    early = before and before + 0
+    if not early or limit < 1 or limit > 1000000000000 or early > 1000 * limit then
+      return nil, refusal.state(key, 'holds no level of a token bucket')
+    end
   end
-  return 0
+  if left_ms == -1 then
+    return nil, refusal.state(key, 'holds a token bucket that never expires')
+  elseif left_ms <= 0 or clock.is_wrong((left_ms - full_ms) * 1000, row.window_us) then
+    return 0, 0, nil, 0
+  elseif limit == row.limit then
+    return left_ms, early / row.part, stored, left_ms
+  end
+  local level_ms, own_early = bucket_level.of_limit(row, limit, left_ms, early)
+  return level_ms, own_early, stored, left_ms
 end
 
 function token_bucket.check(row, key, cost, _, answer)
-  local level_us, part, stored, left_us = read(row, key)
-  if not level_us then
-    return part
+  local level_ms, early, stored, left_ms = read(row, key)
+  if not level_ms then
+    return early
   end
-  local next_us, next_part = span(row, cost)
-  next_us = level_us + next_us
-  next_part = part + next_part
-  if next_part >= row.parts then
-    next_us = next_us + 1
-    next_part = next_part - row.parts
-  end
-  answer.allowed = next_us < row.full_us or next_us == row.full_us and next_part <= row.full_part
-  answer.remaining = tokens_left(row, level_us, part)
-  answer.reset_after_us = math.min(milliseconds(level_us, part) * 1000, left_us or 0)
-  answer.retry_after_us = 0
-  if not answer.allowed then
-    answer.retry_after_us = math.min(milliseconds(next_us - row.full_us, next_part - row.full_part) * 1000, left_us or 0)
-  end
-  answer.level_us = next_us
-  answer.part = next_part
+  local next_ms, next_early = bucket_level.take(row, level_ms, early, cost)
+  answer.allowed = bucket_level.fits(row, next_ms, next_early)
+  answer.remaining = bucket_level.tokens_left(row, level_ms, early)
+  answer.reset_after_us = (level_ms < left_ms and level_ms or left_ms) * 1000
+  answer.retry_after_us = answer.allowed and 0 or math.min(bucket_level.wait_ms(row, next_ms, next_early), left_ms) * 1000
+  answer.level_ms = next_ms
+  answer.early = next_early
   answer.stored = stored
 end
 
-
-local function store(row, key, level_us, part, stored)
-  local left_ms = milliseconds(level_us, part)
-  local early = (left_ms * 1000 - level_us) * row.limit - part * row.part_size
-  local value = early == 0 and row.whole or string.format('%d', early) .. row.writer
-  if value == stored then
-    clock.expire(key, left_ms * 1000)
+local function store(row, key, level_ms, early, stored)
+  if early > 0 then
+    clock.store(key, string.format('%d', early * row.part) .. row.writer, level_ms)
+  elseif stored == row.whole then
+    clock.expire(key, level_ms * 1000)
   else
-    clock.store(key, value, left_ms)
+    clock.store(key, row.whole, level_ms)
   end
-  return left_ms
 end
 
 function token_bucket.charge(row, key, _, _, answer)
-  answer.reset_after_us = store(row, key, answer.level_us, answer.part, answer.stored) * 1000
+  store(row, key, answer.level_ms, answer.early, answer.stored)
+  answer.reset_after_us = answer.level_ms * 1000
 end
 
 
 function token_bucket.refund(row, key, cost)
-  local level_us, part, stored = read(row, key)
-  if not level_us or level_us + part == 0 then
+  local level_ms, early, stored = read(row, key)
+  if not level_ms or level_ms == 0 then
     return false
-  elseif level_us > row.full_us or level_us == row.full_us and part > row.full_part then
-    level_us = row.full_us
-    part = row.full_part
+  elseif not bucket_level.fits(row, level_ms, early) then
+    level_ms = row.full_ms
+    early = row.full_early
   end
-  local back_us, back_part = span(row, cost)
-  level_us = level_us - back_us
-  part = part - back_part
-  if part < 0 then
-    level_us = level_us - 1
-    part = part + row.parts
-  end
-  if level_us < 0 or level_us + part == 0 then
+  local next_ms, next_early = bucket_level.take(row, level_ms, early, -cost)
+  if next_ms <= 0 then
     redis.call('DEL', key)
   else
-    store(row, key, level_us, part, stored)
+    store(row, key, next_ms, next_early, stored)
   end
   return true
 end
@@ -1439,16 +1434,16 @@ return function(words)
   local rlfunc_row = {
     kind = rlfunc.enum('kind', words[1], 'sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency'),
     limit = rlfunc.count('limit', words[2], 1, 1000000000000),
-    window_us = words[3] and words[3] ~= '' and rlfunc.duration('window', words[3], 1000, 315360000000000) or nil,
-    name = words[4] and words[4] ~= '' and rlfunc.text('name', rlfunc_pack.text(words[4]), 1, 64) or nil,
-    burst = words[5] and words[5] ~= '' and rlfunc.count('burst', words[5], 1, 1000000000000) or nil,
-    cost = words[6] and words[6] ~= '' and rlfunc.count('cost', words[6], 0, 1000000000000) or 1,
+    window_us = (words[3] or '') ~= '' and rlfunc.duration('window', words[3], 1000, 315360000000000) or nil,
+    name = (words[4] or '') ~= '' and rlfunc.text('name', rlfunc_pack.text(words[4]), 1, 64) or nil,
+    burst = (words[5] or '') ~= '' and rlfunc.count('burst', words[5], 1, 1000000000000) or nil,
+    cost = (words[6] or '') ~= '' and rlfunc.count('cost', words[6], 0, 1000000000000) or 1,
     shadow = (words[7] or '') ~= '' and rlfunc.bool('shadow', words[7]),
     global = (words[8] or '') ~= '' and rlfunc.bool('global', words[8]),
-    previous_us = words[9] and words[9] ~= '' and rlfunc.time('previous', words[9], 0, 9007199254740992) or nil,
-    start_us = words[10] and words[10] ~= '' and rlfunc.time('start', words[10], 0, 9007199254740992) or nil,
-    next_us = words[11] and words[11] ~= '' and rlfunc.time('next', words[11], 0, 9007199254740992) or nil,
-    after_us = words[12] and words[12] ~= '' and rlfunc.time('after', words[12], 0, 9007199254740992) or nil,
+    previous_us = (words[9] or '') ~= '' and rlfunc.time('previous', words[9], 0, 9007199254740992) or nil,
+    start_us = (words[10] or '') ~= '' and rlfunc.time('start', words[10], 0, 9007199254740992) or nil,
+    next_us = (words[11] or '') ~= '' and rlfunc.time('next', words[11], 0, 9007199254740992) or nil,
+    after_us = (words[12] or '') ~= '' and rlfunc.time('after', words[12], 0, 9007199254740992) or nil,
   }
   do
     local kind, window_us = rlfunc_row.kind, rlfunc_row.window_us
@@ -1871,10 +1866,10 @@ return function(words)
   local rlfunc_row = {
     budget_micros = rlfunc.micros('budget', words[1], 0, 1000000000000000),
     window_us = rlfunc.duration('window', words[2], 1000, 315360000000000),
-    previous_us = words[3] and words[3] ~= '' and rlfunc.time('previous', words[3], 0, 9007199254740992) or nil,
-    start_us = words[4] and words[4] ~= '' and rlfunc.time('start', words[4], 0, 9007199254740992) or nil,
-    after_us = words[5] and words[5] ~= '' and rlfunc.time('after', words[5], 0, 9007199254740992) or nil,
-    unit = words[6] and words[6] ~= '' and rlfunc.text('unit', rlfunc_pack.text(words[6]), 1, 32) or nil,
+    previous_us = (words[3] or '') ~= '' and rlfunc.time('previous', words[3], 0, 9007199254740992) or nil,
+    start_us = (words[4] or '') ~= '' and rlfunc.time('start', words[4], 0, 9007199254740992) or nil,
+    after_us = (words[5] or '') ~= '' and rlfunc.time('after', words[5], 0, 9007199254740992) or nil,
+    unit = (words[6] or '') ~= '' and rlfunc.text('unit', rlfunc_pack.text(words[6]), 1, 32) or nil,
   }
   do
     local previous_us, start_us, after_us = rlfunc_row.previous_us, rlfunc_row.start_us, rlfunc_row.after_us
@@ -3084,29 +3079,40 @@ local rlfunc_escalation = rlfunc_pack.rows('escalation', 0, 8, 1, 1, 15, rlfunc_
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
+local rlfunc_weight = rlfunc.repeated(rlfunc.count, 'weight', 1, 1000000000000)
+local rlfunc_dedup_us = rlfunc.repeated(rlfunc.duration, 'dedup', 1000, 315360000000000)
+local rlfunc_repeats = rlfunc.repeated(rlfunc.count, 'repeats', 0, 8)
+local rlfunc_hold_us = rlfunc.repeated(rlfunc.duration, 'hold', 1000, 315360000000000)
+local rlfunc_strike_memory_us = rlfunc.repeated(rlfunc.duration, 'strike_memory', 1000, 315360000000000)
 local rlfunc_types = {['block'] = 'string', ['receipt'] = 'string', ['attempts'] = 'zset', ['strikes'] = 'list', ['challenges'] = 'hash', ['left'] = 'string', ['reservation'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any', ['spent'] = 'hash'}
 
 -- Joins admit to Redis.
 local function guard_v1_admit(keys, args)
-  rlfunc.arity('admit', keys, 1, 55, args, 0, 18)
+  if #keys < 1 or #keys > 55 or #args > 18 then
+    rlfunc.arity('admit', 1, 55, 0, 18)
+  end
+  rlfunc.subject(keys[1])
   local limits = (args[1] or '') ~= '' and rlfunc_limits(args[1]) or rlfunc.none
-  local weight = args[2] and args[2] ~= '' and rlfunc.count('weight', args[2], 1, 1000000000000) or 1
-  local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 224) or nil
-  local dedup_us = args[4] and args[4] ~= '' and rlfunc.duration('dedup', args[4], 1000, 315360000000000) or 10000000
-  local repeats = args[5] and args[5] ~= '' and rlfunc.count('repeats', args[5], 0, 8) or nil
-  local budgets = (args[6] or '') ~= '' and rlfunc_budgets(args[6]) or rlfunc.none
-  local estimate_micros = args[7] and args[7] ~= '' and rlfunc.micros('estimate', args[7], 0, 1000000000000000) or 0
-  local hold_us = args[8] and args[8] ~= '' and rlfunc.duration('hold', args[8], 1000, 315360000000000) or nil
-  local reservation = args[9] and args[9] ~= '' and rlfunc.text('reservation', args[9], 1, 64) or nil
-  local tiers = (args[10] or '') ~= '' and rlfunc_tiers(args[10]) or rlfunc.none
-  local escalation = (args[11] or '') ~= '' and rlfunc_escalation(args[11]) or rlfunc.none
-  local strike_memory_us = args[12] and args[12] ~= '' and rlfunc.duration('strike_memory', args[12], 1000, 315360000000000) or 2592000000000
-  local count_refused = (args[13] or '') ~= '' and rlfunc.bool('count_refused', args[13])
-  local challenge = args[14] and args[14] ~= '' and rlfunc.text('challenge', args[14], 1, 128) or nil
-  local challenge_required = (args[15] or '') ~= '' and rlfunc.bool('challenge_required', args[15])
-  local payload = args[16] and args[16] ~= '' and rlfunc.text('payload', args[16], 1, 1024) or nil
-  local holder = args[17] and args[17] ~= '' and rlfunc.text('holder', args[17], 1, 64) or nil
-  local units = (args[18] or '') ~= '' and rlfunc_units(args[18]) or rlfunc.none
+  local weight, receipt, dedup_us, repeats, budgets, estimate_micros, hold_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required, payload, holder, units = 1, nil, 10000000, nil, rlfunc.none, 0, nil, nil, rlfunc.none, rlfunc.none, 2592000000000, false, nil, false, nil, nil, rlfunc.none
+  if #args > 1 then
+    weight = (args[2] or '') ~= '' and (rlfunc_weight.known[args[2]] or rlfunc.learn(rlfunc_weight, args[2])) or 1
+    receipt = (args[3] or '') ~= '' and rlfunc.text('receipt', args[3], 1, 224) or nil
+    dedup_us = (args[4] or '') ~= '' and (rlfunc_dedup_us.known[args[4]] or rlfunc.learn(rlfunc_dedup_us, args[4])) or 10000000
+    repeats = (args[5] or '') ~= '' and (rlfunc_repeats.known[args[5]] or rlfunc.learn(rlfunc_repeats, args[5])) or nil
+    budgets = (args[6] or '') ~= '' and rlfunc_budgets(args[6]) or rlfunc.none
+    estimate_micros = (args[7] or '') ~= '' and rlfunc.micros('estimate', args[7], 0, 1000000000000000) or 0
+    hold_us = (args[8] or '') ~= '' and (rlfunc_hold_us.known[args[8]] or rlfunc.learn(rlfunc_hold_us, args[8])) or nil
+    reservation = (args[9] or '') ~= '' and rlfunc.text('reservation', args[9], 1, 64) or nil
+    tiers = (args[10] or '') ~= '' and rlfunc_tiers(args[10]) or rlfunc.none
+    escalation = (args[11] or '') ~= '' and rlfunc_escalation(args[11]) or rlfunc.none
+    strike_memory_us = (args[12] or '') ~= '' and (rlfunc_strike_memory_us.known[args[12]] or rlfunc.learn(rlfunc_strike_memory_us, args[12])) or 2592000000000
+    count_refused = (args[13] or '') ~= '' and rlfunc.bool('count_refused', args[13])
+    challenge = (args[14] or '') ~= '' and rlfunc.text('challenge', args[14], 1, 128) or nil
+    challenge_required = (args[15] or '') ~= '' and rlfunc.bool('challenge_required', args[15])
+    payload = (args[16] or '') ~= '' and rlfunc.text('payload', args[16], 1, 1024) or nil
+    holder = (args[17] or '') ~= '' and rlfunc.text('holder', args[17], 1, 64) or nil
+    units = (args[18] or '') ~= '' and rlfunc_units(args[18]) or rlfunc.none
+  end
   local rlfunc_key = 1
   local known
   if receipt then
@@ -3144,7 +3150,7 @@ local function guard_v1_admit(keys, args)
   rlfunc_key = rlfunc_key + #budgets
   local blocks = rlfunc.other_keys('blocks', keys, rlfunc_key, 16)
   rlfunc_key = rlfunc_key + #blocks
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('admit', keys, rlfunc_key)
   rlfunc_types.rows = limits
   if not (#budgets == 0 or reservation) then
     rlfunc.refuse('budgets', 'satisfy #budgets == 0 or reservation: a reservation is settled by its name')
@@ -3173,19 +3179,24 @@ end
 redis.register_function{
   function_name = 'guard_v1_admit', description = 'Decides a request: everything is allowed and charged, or nothing is.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_admit, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_admit, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
 
-do -- rlfunc: lines=34 file=functions/guard/peek.lua
+do -- rlfunc: lines=35 file=functions/guard/peek.lua
 --- Lists a subject's attempts, strikes and challenges; writes nothing.
 ---
 ---
 ---
 --- @use clock refusal newest_entries
 --- @flags  no-writes
+--- @key    bucket         any[peeked] .
 --- @key    challenges     hash[challenges] .
 --- @key    attempts       zset[attempts] .
 --- @key    strikes        list[strikes] .
@@ -3201,7 +3212,7 @@ do -- rlfunc: lines=34 file=functions/guard/peek.lua
 --- @result challenges.expires time .
 --- @result challenges.payload text[0..1024] .
 --- @error  RLSTATE .
-local function peek(challenges, attempts, strikes)
+local function peek(bucket, challenges, attempts, strikes)
   local clock_us = clock.now_us()
   local attempted = newest_entries.times(redis.call('ZRANGE', attempts, -newest_entries.max_rows, '-1'))
   local struck = newest_entries.times(redis.call('LRANGE', strikes, -newest_entries.max_rows, '-1'))
@@ -3214,12 +3225,15 @@ local function peek(challenges, attempts, strikes)
   end
   return clock_us, attempted, struck, issued
 end
-local rlfunc_types = {['challenges'] = 'hash', ['attempts'] = 'zset', ['strikes'] = 'list'}
+local rlfunc_types = {['peeked'] = 'any', ['challenges'] = 'hash', ['attempts'] = 'zset', ['strikes'] = 'list'}
 
 -- Joins peek to Redis.
 local function guard_v1_peek(keys, args)
-  rlfunc.arity('peek', keys, 3, 3, args, 0, 0)
-  local out_now_us, out_attempts, out_strikes, out_challenges = peek(keys[1], keys[2], keys[3])
+  if #keys ~= 4 or #args ~= 0 then
+    rlfunc.arity('peek', 4, 4, 0, 0)
+  end
+  rlfunc.subject(keys[1])
+  local out_now_us, out_attempts, out_strikes, out_challenges = peek(keys[1], keys[2], keys[3], keys[4])
   if out_now_us == nil then
     return out_attempts
   end
@@ -3244,8 +3258,12 @@ redis.register_function{
   function_name = 'guard_v1_peek', description = 'Lists a subject\'s attempts, strikes and challenges; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_peek, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_peek, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -3307,20 +3325,28 @@ local function rlfunc_taken_row(words)
 end
 local rlfunc_taken = rlfunc_pack.rows('taken', 0, 16, 1, 1, 16, rlfunc_taken_row, nil, nil)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
+local rlfunc_weight = rlfunc.repeated(rlfunc.count, 'weight', 1, 1000000000000)
+local rlfunc_age_us = rlfunc.repeated(rlfunc.duration, 'age', 0, 3153600000000000)
 local rlfunc_types = {['receipt'] = 'string', ['challenges'] = 'hash', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins refund to Redis.
 local function guard_v1_refund(keys, args)
-  rlfunc.arity('refund', keys, 1, 18, args, 0, 9)
+  if #keys < 1 or #keys > 18 or #args > 9 then
+    rlfunc.arity('refund', 1, 18, 0, 9)
+  end
+  rlfunc.subject(keys[1])
   local limits = (args[1] or '') ~= '' and rlfunc_limits(args[1]) or rlfunc.none
-  local weight = args[2] and args[2] ~= '' and rlfunc.count('weight', args[2], 1, 1000000000000) or 1
-  local at_us = args[3] and args[3] ~= '' and rlfunc.time('at', args[3], 0, 9007199254740992) or nil
-  local age_us = args[4] and args[4] ~= '' and rlfunc.duration('age', args[4], 0, 3153600000000000) or 0
-  local receipt = args[5] and args[5] ~= '' and rlfunc.text('receipt', args[5], 1, 224) or nil
-  local challenge = args[6] and args[6] ~= '' and rlfunc.text('challenge', args[6], 1, 128) or nil
-  local payload = args[7] and args[7] ~= '' and rlfunc.text('payload', args[7], 1, 1024) or nil
-  local taken = (args[8] or '') ~= '' and rlfunc_taken(args[8]) or rlfunc.none
-  local holder = args[9] and args[9] ~= '' and rlfunc.text('holder', args[9], 1, 64) or nil
+  local weight, at_us, age_us, receipt, challenge, payload, taken, holder = 1, nil, 0, nil, nil, nil, rlfunc.none, nil
+  if #args > 1 then
+    weight = (args[2] or '') ~= '' and (rlfunc_weight.known[args[2]] or rlfunc.learn(rlfunc_weight, args[2])) or 1
+    at_us = (args[3] or '') ~= '' and rlfunc.time('at', args[3], 0, 9007199254740992) or nil
+    age_us = (args[4] or '') ~= '' and (rlfunc_age_us.known[args[4]] or rlfunc.learn(rlfunc_age_us, args[4])) or 0
+    receipt = (args[5] or '') ~= '' and rlfunc.text('receipt', args[5], 1, 224) or nil
+    challenge = (args[6] or '') ~= '' and rlfunc.text('challenge', args[6], 1, 128) or nil
+    payload = (args[7] or '') ~= '' and rlfunc.text('payload', args[7], 1, 1024) or nil
+    taken = (args[8] or '') ~= '' and rlfunc_taken(args[8]) or rlfunc.none
+    holder = (args[9] or '') ~= '' and rlfunc.text('holder', args[9], 1, 64) or nil
+  end
   local rlfunc_key = 1
   local challenges
   if challenge then
@@ -3329,7 +3355,7 @@ local function guard_v1_refund(keys, args)
   end
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('refund', keys, rlfunc_key)
   rlfunc_types.rows = limits
   if not (#taken == #limits) then
     rlfunc.refuse('taken', 'satisfy #taken == #limits: each limit took something')
@@ -3343,8 +3369,12 @@ end
 redis.register_function{
   function_name = 'guard_v1_refund', description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_refund, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_refund, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -3355,7 +3385,7 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 ---
 ---
 --- @use clock limit holder_set
---- @subject .
+--- @key    bucket         any[places] .
 --- @key    left           string[left:<holder>] .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    holder         text[64] .
@@ -3364,7 +3394,7 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 --- @result released       count[0..16] .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function release(left, limits, limits_state, holder, mark_us)
+local function release(bucket, left, limits, limits_state, holder, mark_us)
   local now_us, released = clock.now_us(), 0
   local marked = mark_us and redis.call('GET', left)
   for i = 1, #limits do
@@ -3385,20 +3415,27 @@ local function rlfunc_limits_own(limits)
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['left'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
+local rlfunc_mark_us = rlfunc.repeated(rlfunc.duration, 'mark', 1000, 3600000000)
+local rlfunc_types = {['places'] = 'any', ['left'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins release to Redis.
 local function guard_v1_release(keys, args)
-  rlfunc.arity('release', keys, 2, 17, args, 2, 3)
+  if #keys < 2 or #keys > 18 or #args < 2 or #args > 3 then
+    rlfunc.arity('release', 2, 18, 2, 3)
+  end
+  rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
   local holder = rlfunc.text('holder', args[2], 1, 64)
-  local mark_us = args[3] and args[3] ~= '' and rlfunc.duration('mark', args[3], 1000, 3600000000) or nil
-  local rlfunc_key = 1
+  local mark_us = nil
+  if #args > 2 then
+    mark_us = (args[3] or '') ~= '' and (rlfunc_mark_us.known[args[3]] or rlfunc.learn(rlfunc_mark_us, args[3])) or nil
+  end
+  local rlfunc_key = 2
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('release', keys, rlfunc_key)
   rlfunc_types.rows = limits
-  local out_released, rlfunc_refusal = release(keys[1], limits, limits_state, holder, mark_us)
+  local out_released, rlfunc_refusal = release(keys[1], keys[2], limits, limits_state, holder, mark_us)
   if out_released == nil then
     return rlfunc_refusal
   end
@@ -3407,8 +3444,12 @@ end
 redis.register_function{
   function_name = 'guard_v1_release', description = 'Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_release, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_release, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -3419,14 +3460,14 @@ do -- rlfunc: lines=24 file=functions/guard/renew.lua
 ---
 ---
 --- @use clock limit holder_set
---- @subject .
+--- @key    bucket         any[places] .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    holder         text[64] .
 --- @must   limits.kind == 'concurrency': only places are held
 --- @result lost           count[0..16] .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function renew(limits, limits_state, holder)
+local function renew(bucket, limits, limits_state, holder)
   local now_us, lost = clock.now_us(), 0
   for i = 1, #limits do
     local own_ends_us, ends_us = holder_set.ends_us(limits_state[i], holder, now_us), now_us + limits[i].window_us
@@ -3445,19 +3486,22 @@ local function rlfunc_limits_own(limits)
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
+local rlfunc_types = {['places'] = 'any', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins renew to Redis.
 local function guard_v1_renew(keys, args)
-  rlfunc.arity('renew', keys, 1, 16, args, 2, 2)
+  if #keys < 1 or #keys > 17 or #args ~= 2 then
+    rlfunc.arity('renew', 1, 17, 2, 2)
+  end
+  rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
   local holder = rlfunc.text('holder', args[2], 1, 64)
-  local rlfunc_key = 0
+  local rlfunc_key = 1
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('renew', keys, rlfunc_key)
   rlfunc_types.rows = limits
-  local out_lost, rlfunc_refusal = renew(limits, limits_state, holder)
+  local out_lost, rlfunc_refusal = renew(keys[1], limits, limits_state, holder)
   if out_lost == nil then
     return rlfunc_refusal
   end
@@ -3466,8 +3510,12 @@ end
 redis.register_function{
   function_name = 'guard_v1_renew', description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_renew, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_renew, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -3505,20 +3553,27 @@ end
 local rlfunc_budgets = rlfunc_pack.rows('budgets', 1, 16, 2, 6, 180, rlfunc_row_budget, nil, budget.prepare)
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
+local rlfunc_penalty_us = rlfunc.repeated(rlfunc.duration, 'penalty', 1000, 315360000000000)
 local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins settle to Redis.
 local function guard_v1_settle(keys, args)
-  rlfunc.arity('settle', keys, 2, 17, args, 2, 5)
+  if #keys < 1 or #keys > 17 or #args < 2 or #args > 5 then
+    rlfunc.arity('settle', 1, 17, 2, 5)
+  end
+  rlfunc.subject(keys[1])
   local budgets = rlfunc_budgets(args[1])
   local reservation = rlfunc.text('reservation', args[2], 1, 64)
-  local actual_micros = args[3] and args[3] ~= '' and rlfunc.micros('actual', args[3], 0, 1000000000000000) or 0
-  local penalty_us = args[4] and args[4] ~= '' and rlfunc.duration('penalty', args[4], 1000, 315360000000000) or nil
-  local units = (args[5] or '') ~= '' and rlfunc_units(args[5]) or rlfunc.none
+  local actual_micros, penalty_us, units = 0, nil, rlfunc.none
+  if #args > 2 then
+    actual_micros = (args[3] or '') ~= '' and rlfunc.micros('actual', args[3], 0, 1000000000000000) or 0
+    penalty_us = (args[4] or '') ~= '' and (rlfunc_penalty_us.known[args[4]] or rlfunc.learn(rlfunc_penalty_us, args[4])) or nil
+    units = (args[5] or '') ~= '' and rlfunc_units(args[5]) or rlfunc.none
+  end
   local rlfunc_key = 1
   local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
   rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('settle', keys, rlfunc_key)
   local out_outcome, out_exceeded, out_penalty_us, out_budgets = settle(keys[1], budgets, budgets_spent, reservation, actual_micros, penalty_us, units)
   if out_outcome == nil then
     return out_exceeded
@@ -3533,8 +3588,12 @@ end
 redis.register_function{
   function_name = 'guard_v1_settle', description = 'Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often it is called.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_settle, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_settle, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -3576,17 +3635,21 @@ local function rlfunc_limits_own(limits)
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 1, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
+local rlfunc_most = rlfunc.repeated(rlfunc.count, 'most', 1, 1000000000000)
 local rlfunc_types = {['block'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins take to Redis.
 local function guard_v1_take(keys, args)
-  rlfunc.arity('take', keys, 2, 2, args, 2, 2)
+  if #keys < 1 or #keys > 2 or #args ~= 2 then
+    rlfunc.arity('take', 1, 2, 2, 2)
+  end
+  rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
-  local most = rlfunc.count('most', args[2], 1, 1000000000000)
+  local most = rlfunc_most.known[args[2]] or rlfunc.learn(rlfunc_most, args[2])
   local rlfunc_key = 1
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('take', keys, rlfunc_key)
   rlfunc_types.rows = limits
   local out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_at_us = take(keys[1], limits, limits_state, most)
   if out_allowed == nil then
@@ -3597,8 +3660,12 @@ end
 redis.register_function{
   function_name = 'guard_v1_take', description = 'Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in batches.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(guard_v1_take, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(guard_v1_take, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

@@ -3,13 +3,13 @@
 -- rlfunc: library=override version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -310,7 +307,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -529,10 +526,16 @@ local rlfunc_types = {['overrides'] = 'hash'}
 
 -- Joins clear to Redis.
 local function override_v1_clear(keys, args)
-  rlfunc.arity('clear', keys, 1, 1, args, 0, 3)
-  local target = args[1] and args[1] ~= '' and rlfunc.text('target', args[1], 1, 512) or nil
-  local budget = args[2] and args[2] ~= '' and rlfunc.text('budget', args[2], 1, 32) or nil
-  local all = (args[3] or '') ~= '' and rlfunc.bool('all', args[3])
+  if #keys ~= 1 or #args > 3 then
+    rlfunc.arity('clear', 1, 1, 0, 3)
+  end
+  rlfunc.subject(keys[1])
+  local target = (args[1] or '') ~= '' and rlfunc.text('target', args[1], 1, 512) or nil
+  local budget, all = nil, false
+  if #args > 1 then
+    budget = (args[2] or '') ~= '' and rlfunc.text('budget', args[2], 1, 32) or nil
+    all = (args[3] or '') ~= '' and rlfunc.bool('all', args[3])
+  end
   if not (target or all) then
     rlfunc.refuse('target', 'satisfy target or all: it says whose overrides to clear')
   end
@@ -548,8 +551,12 @@ end
 redis.register_function{
   function_name = 'override_v1_clear', description = 'Clears the overrides of a subject, or its top-up of one budget, or all overrides of a namespace, including unreadable ones.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(override_v1_clear, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(override_v1_clear, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -594,12 +601,16 @@ local function list(bucket, known)
   end
   return true, version, override_set.sorted(overrides)
 end
+local rlfunc_known = rlfunc.repeated(rlfunc.count, 'known', 0, 9007199254740992)
 local rlfunc_types = {['overrides'] = 'hash'}
 
 -- Joins list to Redis.
 local function override_v1_list(keys, args)
-  rlfunc.arity('list', keys, 1, 1, args, 0, 1)
-  local known = args[1] and args[1] ~= '' and rlfunc.count('known', args[1], 0, 9007199254740992) or nil
+  if #keys ~= 1 or #args > 1 then
+    rlfunc.arity('list', 1, 1, 0, 1)
+  end
+  rlfunc.subject(keys[1])
+  local known = (args[1] or '') ~= '' and (rlfunc_known.known[args[1]] or rlfunc.learn(rlfunc_known, args[1])) or nil
   local out_changed, out_version, out_overrides = list(keys[1], known)
   if out_changed == nil then
     return out_version
@@ -615,8 +626,12 @@ redis.register_function{
   function_name = 'override_v1_list', description = 'Lists the active overrides by subject and budget, unless the caller already has this version; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(override_v1_list, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(override_v1_list, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -676,21 +691,29 @@ local function set(bucket, target, effect, duration_us, by, reason, factor, next
   overrides.rows[#overrides.rows + 1] = row
   return replaced, override_set.store(bucket, overrides, clock_us, row), row.ends_us, #overrides.rows
 end
+local rlfunc_duration_us = rlfunc.repeated(rlfunc.duration, 'duration', 1000, 315360000000000)
+local rlfunc_factor = rlfunc.repeated(rlfunc.count, 'factor', 1, 1000000)
 local rlfunc_types = {['overrides'] = 'hash'}
 
 -- Joins set to Redis.
 local function override_v1_set(keys, args)
-  rlfunc.arity('set', keys, 1, 1, args, 5, 10)
+  if #keys ~= 1 or #args < 5 or #args > 10 then
+    rlfunc.arity('set', 1, 1, 5, 10)
+  end
+  rlfunc.subject(keys[1])
   local target = rlfunc.text('target', args[1], 1, 512)
   local effect = rlfunc.enum('effect', args[2], 'allow, deny, multiply, add')
-  local duration_us = rlfunc.duration('duration', args[3], 1000, 315360000000000)
+  local duration_us = rlfunc_duration_us.known[args[3]] or rlfunc.learn(rlfunc_duration_us, args[3])
   local by = rlfunc.text('by', args[4], 1, 128)
   local reason = rlfunc.text('reason', args[5], 1, 256)
-  local factor = args[6] and args[6] ~= '' and rlfunc.count('factor', args[6], 1, 1000000) or 1
-  local next_us = args[7] and args[7] ~= '' and rlfunc.time('next', args[7], 0, 9007199254740992) or nil
-  local budget = args[8] and args[8] ~= '' and rlfunc.text('budget', args[8], 1, 32) or nil
-  local unit = args[9] and args[9] ~= '' and rlfunc.text('unit', args[9], 1, 32) or nil
-  local amount_micros = args[10] and args[10] ~= '' and rlfunc.micros('amount', args[10], 1, 1000000000000000) or nil
+  local factor, next_us, budget, unit, amount_micros = 1, nil, nil, nil, nil
+  if #args > 5 then
+    factor = (args[6] or '') ~= '' and (rlfunc_factor.known[args[6]] or rlfunc.learn(rlfunc_factor, args[6])) or 1
+    next_us = (args[7] or '') ~= '' and rlfunc.time('next', args[7], 0, 9007199254740992) or nil
+    budget = (args[8] or '') ~= '' and rlfunc.text('budget', args[8], 1, 32) or nil
+    unit = (args[9] or '') ~= '' and rlfunc.text('unit', args[9], 1, 32) or nil
+    amount_micros = (args[10] or '') ~= '' and rlfunc.micros('amount', args[10], 1, 1000000000000000) or nil
+  end
   if not (effect ~= 'add' or budget and amount_micros) then
     rlfunc.refuse('effect', 'satisfy effect ~= \'add\' or budget and amount_micros: it adds that to a budget')
   end
@@ -706,8 +729,12 @@ end
 redis.register_function{
   function_name = 'override_v1_set', description = 'Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces only that of the same budget.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(override_v1_set, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(override_v1_set, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

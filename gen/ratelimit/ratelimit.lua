@@ -3,13 +3,13 @@
 -- rlfunc: library=ratelimit version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=215
+local rlfunc = (function() -- rlfunc: shared lines=212
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -37,32 +37,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -70,14 +51,13 @@ local rlfunc = (function() -- rlfunc: shared lines=215
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -117,6 +97,24 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -124,23 +122,22 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -197,12 +194,12 @@ local rlfunc = (function() -- rlfunc: shared lines=215
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
@@ -405,7 +402,7 @@ end
 
 
 function clock.expire(key, ttl_us)
-  redis.call('PEXPIRE', key, math.ceil(ttl_us / 1000))
+  redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
 
@@ -790,30 +787,14 @@ end
 return window_count
 end)()
 
-local token_bucket = (function() -- rlfunc: lines=181 file=functions/lib/limit/token_bucket.lua
---- A token bucket as a kind of limit, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
+local bucket_level = (function() -- rlfunc: lines=78 file=functions/lib/limit/bucket_level.lua
+--- How full a token bucket is: the time until it is full, in the words of the generic cell rate algorithm until the theoretical arrival time.
 ---
 ---
 ---
----
----
---- @use clock refusal
---- @lib token_bucket
---- @state gcra 1 .
----
-local token_bucket = {redis_type = 'string', weighted = true}
-
-local exact = 9007199254740992
-
-
-local function span(row, tokens)
-  if row.rest_us == 0 then
-    return tokens * row.interval_us, 0
-  end
-  local parts = tokens * row.rest_us
-  local part = parts % row.parts
-  return tokens * row.interval_us + (parts - part) / row.parts, part
-end
+--- @use refusal
+--- @lib bucket_level
+local bucket_level = {}
 
 local function divisor(one, other)
   while other > 0 do
@@ -824,29 +805,86 @@ local function divisor(one, other)
   return one
 end
 
-local function milliseconds(us, part)
-  return math.ceil((part > 0 and us + 1 or us) / 1000)
+
+function bucket_level.take(row, level_ms, early, tokens)
+  if row.rest == 0 then
+    return level_ms + tokens * row.interval_ms, early
+  end
+  local behind = early - tokens * row.rest
+  local next_early = behind % row.parts
+  return level_ms + tokens * row.interval_ms + (next_early - behind) / row.parts, next_early
 end
 
 
 
-function token_bucket.prepare(row)
+function bucket_level.prepare(row)
   row.most = row.burst or row.limit
-  row.parts = row.limit
-  row.part_size = 1
-  row.rest_us = row.window_us % row.limit
-  row.interval_us = (row.window_us - row.rest_us) / row.limit
-  if row.most * row.rest_us >= exact then
-    row.part_size = divisor(row.limit, row.window_us)
-    row.parts = row.limit / row.part_size
-    row.rest_us = row.rest_us / row.part_size
+  row.part = divisor(row.limit, row.window_us)
+  row.parts = 1000 * row.limit / row.part
+  row.token = row.window_us / row.part
+  row.rest = row.token % row.parts
+  row.interval_ms = (row.token - row.rest) / row.parts
+  if row.most * row.rest >= 9007199254740992 then
+    return refusal.argument('limit must divide the period more evenly: limit / period in lowest terms, times burst, is too large to be counted exactly')
   end
-  if row.most * row.rest_us >= exact then
-    return refusal.argument('limit must divide the period more evenly: limit / period in lowest terms, times burst, is above 2^53')
+  row.full_ms, row.full_early = bucket_level.take(row, 0, 0, row.most)
+end
+
+
+function bucket_level.fits(row, level_ms, early)
+  return level_ms < row.full_ms or level_ms == row.full_ms and early >= row.full_early
+end
+
+
+
+function bucket_level.tokens_left(row, level_ms, early)
+  local room_ms = row.full_ms - level_ms
+  local room = room_ms * row.parts + early - row.full_early
+  local tokens = room / row.token
+  tokens = tokens - tokens % 1
+  if room > 9007199254740992 then
+    tokens = math.min(tokens + 1, row.most)
+    while tokens > 0 and not bucket_level.fits(row, bucket_level.take(row, level_ms, early, tokens)) do
+      tokens = tokens - 1
+    end
   end
-  row.full_us, row.full_part = span(row, row.most)
-  row.capacity_ms = milliseconds(row.full_us, row.full_part)
-  row.writer = string.format(' %d %d', row.limit, row.capacity_ms)
+  return tokens > 0 and tokens or 0
+end
+
+
+function bucket_level.wait_ms(row, level_ms, early)
+  return level_ms - row.full_ms + (early < row.full_early and 1 or 0)
+end
+
+
+
+function bucket_level.of_limit(row, limit, level_ms, early)
+  local early_us = math.ceil(early / limit)
+  local level_us = math.ceil((level_ms * 1000 - early_us + (early_us * limit - early) / limit) * (limit / row.limit))
+  local own_ms = math.ceil(level_us / 1000)
+  return own_ms, (own_ms * 1000 - level_us) * row.parts / 1000
+end
+
+return bucket_level
+end)()
+
+local token_bucket = (function() -- rlfunc: lines=98 file=functions/lib/limit/token_bucket.lua
+--- A token bucket as a kind of limit, by the generic cell rate algorithm (ITU-T I.371): exact over the long run.
+---
+---
+---
+--- @use clock refusal bucket_level
+--- @lib token_bucket
+--- @state gcra 1 .
+---
+local token_bucket = {redis_type = 'string', weighted = true}
+
+function token_bucket.prepare(row)
+  local failure = bucket_level.prepare(row)
+  if failure then
+    return failure
+  end
+  row.writer = string.format(' %d %d', row.limit, row.full_ms)
   row.whole = '0' .. row.writer
 end
 
@@ -855,118 +893,75 @@ end
 local function read(row, key)
   local stored = redis.call('GET', key)
   if not stored then
-    return 0, 0
+    return 0, 0, nil, 0
   end
-  local left_us = clock.left_ms(key) * 1000
-  if stored == row.whole and left_us >= 0 and not clock.is_wrong(left_us - row.capacity_ms * 1000, row.window_us) then
-    return left_us, 0, stored, left_us
-  end
-  local early, writer = string.match(stored, '^(%d+)( %d+ %d+)$')
-  local limit, capacity_ms = row.limit, row.capacity_ms
-  if writer ~= row.writer then
-    limit, capacity_ms = string.match(writer or '', '^ (%d+) (%d+)$')
-    limit = tonumber(limit)
-    capacity_ms = tonumber(capacity_ms)
-  end
-  early = tonumber(early)
-  if left_us == -1000 or not early or limit < 1 or limit > 1000000000000 or early > 1000 * limit then
-    return nil, refusal.state(key, 'holds no level of a token bucket')
-  end
-  if clock.is_wrong(left_us - capacity_ms * 1000, row.window_us) then
-    return 0, 0
-  end
-  local early_us = math.ceil(early / limit)
-  local level_us, part = left_us - early_us, early_us * limit - early
-  if level_us < 0 then
-    return 0, 0
-  elseif limit == row.limit then
-    return level_us, part / row.part_size, stored, left_us
-  end
-  return math.ceil((level_us + part / limit) * (limit / row.limit)), 0, stored, left_us
-end
-
-
-local function tokens_left(row, level_us, part)
-  local room_us, room_part = row.full_us - level_us, row.full_part - part
-  if room_part < 0 then
-    room_us = room_us - 1
-    room_part = room_part + row.parts
-  end
-  if row.rest_us == 0 then
-    return math.max(math.floor(room_us / row.interval_us), 0)
-  end
-  local tokens = math.min(math.floor((room_us + room_part / row.parts) / row.window_us * row.limit) + 1, row.most)
-  while tokens > 0 do
-    local us, rest = span(row, tokens)
-    if us < room_us or us == room_us and rest <= room_part then
-      return tokens
+  local left_ms, early, limit, full_ms = clock.left_ms(key), 0, row.limit, row.full_ms
+  if stored ~= row.whole then
+    local before, writer = string.match(stored, '^(%d+)( %d+ %d+)$')
+    if writer ~= row.writer then
+      limit, full_ms = string.match(writer or ' 0 0', '(%d+) (%d+)')
+      limit = limit + 0
     end
-    tokens = tokens - 1
+    early = before and before + 0
+    if not early or limit < 1 or limit > 1000000000000 or early > 1000 * limit then
+      return nil, refusal.state(key, 'holds no level of a token bucket')
+    end
   end
-  return 0
+  if left_ms == -1 then
+    return nil, refusal.state(key, 'holds a token bucket that never expires')
+  elseif left_ms <= 0 or clock.is_wrong((left_ms - full_ms) * 1000, row.window_us) then
+    return 0, 0, nil, 0
+  elseif limit == row.limit then
+    return left_ms, early / row.part, stored, left_ms
+  end
+  local level_ms, own_early = bucket_level.of_limit(row, limit, left_ms, early)
+  return level_ms, own_early, stored, left_ms
 end
 
 function token_bucket.check(row, key, cost, _, answer)
-  local level_us, part, stored, left_us = read(row, key)
-  if not level_us then
-    return part
+  local level_ms, early, stored, left_ms = read(row, key)
+  if not level_ms then
+    return early
   end
-  local next_us, next_part = span(row, cost)
-  next_us = level_us + next_us
-  next_part = part + next_part
-  if next_part >= row.parts then
-    next_us = next_us + 1
-    next_part = next_part - row.parts
-  end
-  answer.allowed = next_us < row.full_us or next_us == row.full_us and next_part <= row.full_part
-  answer.remaining = tokens_left(row, level_us, part)
-  answer.reset_after_us = math.min(milliseconds(level_us, part) * 1000, left_us or 0)
-  answer.retry_after_us = 0
-  if not answer.allowed then
-    answer.retry_after_us = math.min(milliseconds(next_us - row.full_us, next_part - row.full_part) * 1000, left_us or 0)
-  end
-  answer.level_us = next_us
-  answer.part = next_part
+  local next_ms, next_early = bucket_level.take(row, level_ms, early, cost)
+  answer.allowed = bucket_level.fits(row, next_ms, next_early)
+  answer.remaining = bucket_level.tokens_left(row, level_ms, early)
+  answer.reset_after_us = (level_ms < left_ms and level_ms or left_ms) * 1000
+  answer.retry_after_us = answer.allowed and 0 or math.min(bucket_level.wait_ms(row, next_ms, next_early), left_ms) * 1000
+  answer.level_ms = next_ms
+  answer.early = next_early
   answer.stored = stored
 end
 
-
-local function store(row, key, level_us, part, stored)
-  local left_ms = milliseconds(level_us, part)
-  local early = (left_ms * 1000 - level_us) * row.limit - part * row.part_size
-  local value = early == 0 and row.whole or string.format('%d', early) .. row.writer
-  if value == stored then
-    clock.expire(key, left_ms * 1000)
+local function store(row, key, level_ms, early, stored)
+  if early > 0 then
+    clock.store(key, string.format('%d', early * row.part) .. row.writer, level_ms)
+  elseif stored == row.whole then
+    clock.expire(key, level_ms * 1000)
   else
-    clock.store(key, value, left_ms)
+    clock.store(key, row.whole, level_ms)
   end
-  return left_ms
 end
 
 function token_bucket.charge(row, key, _, _, answer)
-  answer.reset_after_us = store(row, key, answer.level_us, answer.part, answer.stored) * 1000
+  store(row, key, answer.level_ms, answer.early, answer.stored)
+  answer.reset_after_us = answer.level_ms * 1000
 end
 
 
 function token_bucket.refund(row, key, cost)
-  local level_us, part, stored = read(row, key)
-  if not level_us or level_us + part == 0 then
+  local level_ms, early, stored = read(row, key)
+  if not level_ms or level_ms == 0 then
     return false
-  elseif level_us > row.full_us or level_us == row.full_us and part > row.full_part then
-    level_us = row.full_us
-    part = row.full_part
+  elseif not bucket_level.fits(row, level_ms, early) then
+    level_ms = row.full_ms
+    early = row.full_early
   end
-  local back_us, back_part = span(row, cost)
-  level_us = level_us - back_us
-  part = part - back_part
-  if part < 0 then
-    level_us = level_us - 1
-    part = part + row.parts
-  end
-  if level_us < 0 or level_us + part == 0 then
+  local next_ms, next_early = bucket_level.take(row, level_ms, early, -cost)
+  if next_ms <= 0 then
     redis.call('DEL', key)
   else
-    store(row, key, level_us, part, stored)
+    store(row, key, next_ms, next_early, stored)
   end
   return true
 end
@@ -1309,16 +1304,16 @@ return function(words)
   local rlfunc_row = {
     kind = rlfunc.enum('kind', words[1], 'sliding_log, sliding_counter, fixed_window, gcra, quota, concurrency'),
     limit = rlfunc.count('limit', words[2], 1, 1000000000000),
-    window_us = words[3] and words[3] ~= '' and rlfunc.duration('window', words[3], 1000, 315360000000000) or nil,
-    name = words[4] and words[4] ~= '' and rlfunc.text('name', rlfunc_pack.text(words[4]), 1, 64) or nil,
-    burst = words[5] and words[5] ~= '' and rlfunc.count('burst', words[5], 1, 1000000000000) or nil,
-    cost = words[6] and words[6] ~= '' and rlfunc.count('cost', words[6], 0, 1000000000000) or 1,
+    window_us = (words[3] or '') ~= '' and rlfunc.duration('window', words[3], 1000, 315360000000000) or nil,
+    name = (words[4] or '') ~= '' and rlfunc.text('name', rlfunc_pack.text(words[4]), 1, 64) or nil,
+    burst = (words[5] or '') ~= '' and rlfunc.count('burst', words[5], 1, 1000000000000) or nil,
+    cost = (words[6] or '') ~= '' and rlfunc.count('cost', words[6], 0, 1000000000000) or 1,
     shadow = (words[7] or '') ~= '' and rlfunc.bool('shadow', words[7]),
     global = (words[8] or '') ~= '' and rlfunc.bool('global', words[8]),
-    previous_us = words[9] and words[9] ~= '' and rlfunc.time('previous', words[9], 0, 9007199254740992) or nil,
-    start_us = words[10] and words[10] ~= '' and rlfunc.time('start', words[10], 0, 9007199254740992) or nil,
-    next_us = words[11] and words[11] ~= '' and rlfunc.time('next', words[11], 0, 9007199254740992) or nil,
-    after_us = words[12] and words[12] ~= '' and rlfunc.time('after', words[12], 0, 9007199254740992) or nil,
+    previous_us = (words[9] or '') ~= '' and rlfunc.time('previous', words[9], 0, 9007199254740992) or nil,
+    start_us = (words[10] or '') ~= '' and rlfunc.time('start', words[10], 0, 9007199254740992) or nil,
+    next_us = (words[11] or '') ~= '' and rlfunc.time('next', words[11], 0, 9007199254740992) or nil,
+    after_us = (words[12] or '') ~= '' and rlfunc.time('after', words[12], 0, 9007199254740992) or nil,
   }
   do
     local kind, window_us = rlfunc_row.kind, rlfunc_row.window_us
@@ -1714,20 +1709,28 @@ local function check(known, limits, limits_state, weight, receipt, dedup_us, loo
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, nil, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
+local rlfunc_weight = rlfunc.repeated(rlfunc.count, 'weight', 1, 1000000000000)
+local rlfunc_dedup_us = rlfunc.repeated(rlfunc.duration, 'dedup', 1000, 315360000000000)
 local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins check to Redis.
 local function ratelimit_v1_check(keys, args)
-  rlfunc.arity('check', keys, 2, 17, args, 1, 5)
+  if #keys < 1 or #keys > 17 or #args < 1 or #args > 5 then
+    rlfunc.arity('check', 1, 17, 1, 5)
+  end
+  rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
-  local weight = args[2] and args[2] ~= '' and rlfunc.count('weight', args[2], 1, 1000000000000) or 1
-  local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
-  local dedup_us = args[4] and args[4] ~= '' and rlfunc.duration('dedup', args[4], 1000, 315360000000000) or nil
-  local look = (args[5] or '') ~= '' and rlfunc.bool('look', args[5])
+  local weight, receipt, dedup_us, look = 1, nil, nil, false
+  if #args > 1 then
+    weight = (args[2] or '') ~= '' and (rlfunc_weight.known[args[2]] or rlfunc.learn(rlfunc_weight, args[2])) or 1
+    receipt = (args[3] or '') ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
+    dedup_us = (args[4] or '') ~= '' and (rlfunc_dedup_us.known[args[4]] or rlfunc.learn(rlfunc_dedup_us, args[4])) or nil
+    look = (args[5] or '') ~= '' and rlfunc.bool('look', args[5])
+  end
   local rlfunc_key = 1
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('check', keys, rlfunc_key)
   rlfunc_types.rows = limits
   local out_allowed, out_duplicate, out_refused, out_retry_after_us, out_at_us, out_limits = check(keys[1], limits, limits_state, weight, receipt, dedup_us, look)
   if out_allowed == nil then
@@ -1743,8 +1746,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_check', description = 'Decides up to 16 limits together, for one subject or several: all are charged, or none.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_check, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_check, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -1784,16 +1791,25 @@ local function fixed_window(bucket, limit, window_us, name, cost, at_most)
   end
   return one.allowed, one.remaining, one.reset_after_us, one.retry_after_us, one.taken, one.at_us
 end
+local rlfunc_limit = rlfunc.repeated(rlfunc.count, 'limit', 1, 1000000000000)
+local rlfunc_window_us = rlfunc.repeated(rlfunc.duration, 'window', 1000, 315360000000000)
+local rlfunc_cost = rlfunc.repeated(rlfunc.count, 'cost', 0, 1000000000000)
 local rlfunc_types = {['fixed_window'] = 'string'}
 
 -- Joins fixed_window to Redis.
 local function ratelimit_v1_fixed_window(keys, args)
-  rlfunc.arity('fixed_window', keys, 1, 1, args, 2, 5)
-  local limit = rlfunc.count('limit', args[1], 1, 1000000000000)
-  local window_us = rlfunc.duration('window', args[2], 1000, 315360000000000)
-  local name = args[3] and args[3] ~= '' and rlfunc.text('name', args[3], 1, 64) or nil
-  local cost = args[4] and args[4] ~= '' and rlfunc.count('cost', args[4], 0, 1000000000000) or 1
-  local at_most = (args[5] or '') ~= '' and rlfunc.bool('at_most', args[5])
+  if #keys ~= 1 or #args < 2 or #args > 5 then
+    rlfunc.arity('fixed_window', 1, 1, 2, 5)
+  end
+  rlfunc.subject(keys[1])
+  local limit = rlfunc_limit.known[args[1]] or rlfunc.learn(rlfunc_limit, args[1])
+  local window_us = rlfunc_window_us.known[args[2]] or rlfunc.learn(rlfunc_window_us, args[2])
+  local name, cost, at_most = nil, 1, false
+  if #args > 2 then
+    name = (args[3] or '') ~= '' and rlfunc.text('name', args[3], 1, 64) or nil
+    cost = (args[4] or '') ~= '' and (rlfunc_cost.known[args[4]] or rlfunc.learn(rlfunc_cost, args[4])) or 1
+    at_most = (args[5] or '') ~= '' and rlfunc.bool('at_most', args[5])
+  end
   if not (cost <= limit or at_most) then
     rlfunc.refuse('cost', 'satisfy cost <= limit or at_most: it can never be allowed')
   end
@@ -1806,8 +1822,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_fixed_window', description = 'Charges cost while at most limit is charged in the window, which begins with the first call.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_fixed_window, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_fixed_window, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -1850,17 +1870,27 @@ local function gcra(bucket, limit, period_us, burst, name, cost, at_most) -- rlf
   end
   return one.allowed, one.remaining, one.reset_after_us, one.retry_after_us, one.taken, one.at_us
 end
+local rlfunc_limit = rlfunc.repeated(rlfunc.count, 'limit', 1, 1000000000000)
+local rlfunc_period_us = rlfunc.repeated(rlfunc.duration, 'period', 1000, 315360000000000)
+local rlfunc_burst = rlfunc.repeated(rlfunc.count, 'burst', 1, 1000000000000)
+local rlfunc_cost = rlfunc.repeated(rlfunc.count, 'cost', 0, 1000000000000)
 local rlfunc_types = {['gcra'] = 'string'}
 
 -- Joins gcra to Redis.
 local function ratelimit_v1_gcra(keys, args)
-  rlfunc.arity('gcra', keys, 1, 1, args, 2, 6)
-  local limit = rlfunc.count('limit', args[1], 1, 1000000000000)
-  local period_us = rlfunc.duration('period', args[2], 1000, 315360000000000)
-  local burst = args[3] and args[3] ~= '' and rlfunc.count('burst', args[3], 1, 1000000000000) or nil
-  local name = args[4] and args[4] ~= '' and rlfunc.text('name', args[4], 1, 64) or nil
-  local cost = args[5] and args[5] ~= '' and rlfunc.count('cost', args[5], 0, 1000000000000) or 1
-  local at_most = (args[6] or '') ~= '' and rlfunc.bool('at_most', args[6])
+  if #keys ~= 1 or #args < 2 or #args > 6 then
+    rlfunc.arity('gcra', 1, 1, 2, 6)
+  end
+  rlfunc.subject(keys[1])
+  local limit = rlfunc_limit.known[args[1]] or rlfunc.learn(rlfunc_limit, args[1])
+  local period_us = rlfunc_period_us.known[args[2]] or rlfunc.learn(rlfunc_period_us, args[2])
+  local burst, name, cost, at_most = nil, nil, 1, false
+  if #args > 2 then
+    burst = (args[3] or '') ~= '' and (rlfunc_burst.known[args[3]] or rlfunc.learn(rlfunc_burst, args[3])) or nil
+    name = (args[4] or '') ~= '' and rlfunc.text('name', args[4], 1, 64) or nil
+    cost = (args[5] or '') ~= '' and (rlfunc_cost.known[args[5]] or rlfunc.learn(rlfunc_cost, args[5])) or 1
+    at_most = (args[6] or '') ~= '' and rlfunc.bool('at_most', args[6])
+  end
   if not (burst == nil or burst * period_us <= limit * 3153600000000000) then
     rlfunc.refuse('burst', 'satisfy burst == nil or burst * period_us <= limit * 3153600000000000: a bucket must fill within 100 years')
   end
@@ -1876,8 +1906,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_gcra', description = 'Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_gcra, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_gcra, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -1921,19 +1955,27 @@ local function quota(bucket, limit, previous_us, start_us, next_us, after_us, na
   end
   return one.allowed, one.remaining, one.reset_after_us, one.retry_after_us, one.taken, one.at_us
 end
+local rlfunc_limit = rlfunc.repeated(rlfunc.count, 'limit', 1, 1000000000000)
+local rlfunc_cost = rlfunc.repeated(rlfunc.count, 'cost', 0, 1000000000000)
 local rlfunc_types = {['quota'] = 'hash'}
 
 -- Joins quota to Redis.
 local function ratelimit_v1_quota(keys, args)
-  rlfunc.arity('quota', keys, 1, 1, args, 5, 8)
-  local limit = rlfunc.count('limit', args[1], 1, 1000000000000)
+  if #keys ~= 1 or #args < 5 or #args > 8 then
+    rlfunc.arity('quota', 1, 1, 5, 8)
+  end
+  rlfunc.subject(keys[1])
+  local limit = rlfunc_limit.known[args[1]] or rlfunc.learn(rlfunc_limit, args[1])
   local previous_us = rlfunc.time('previous', args[2], 0, 9007199254740992)
   local start_us = rlfunc.time('start', args[3], 0, 9007199254740992)
   local next_us = rlfunc.time('next', args[4], 0, 9007199254740992)
   local after_us = rlfunc.time('after', args[5], 0, 9007199254740992)
-  local name = args[6] and args[6] ~= '' and rlfunc.text('name', args[6], 1, 64) or nil
-  local cost = args[7] and args[7] ~= '' and rlfunc.count('cost', args[7], 0, 1000000000000) or 1
-  local at_most = (args[8] or '') ~= '' and rlfunc.bool('at_most', args[8])
+  local name, cost, at_most = nil, 1, false
+  if #args > 5 then
+    name = (args[6] or '') ~= '' and rlfunc.text('name', args[6], 1, 64) or nil
+    cost = (args[7] or '') ~= '' and (rlfunc_cost.known[args[7]] or rlfunc.learn(rlfunc_cost, args[7])) or 1
+    at_most = (args[8] or '') ~= '' and rlfunc.bool('at_most', args[8])
+  end
   if not (cost <= limit or at_most) then
     rlfunc.refuse('cost', 'satisfy cost <= limit or at_most: it can never be allowed')
   end
@@ -1952,8 +1994,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_quota', description = 'Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_quota, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_quota, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -2006,21 +2052,29 @@ local function rlfunc_taken_row(words)
 end
 local rlfunc_taken = rlfunc_pack.rows('taken', 0, 16, 1, 1, 16, rlfunc_taken_row, nil, nil)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
+local rlfunc_weight = rlfunc.repeated(rlfunc.count, 'weight', 1, 1000000000000)
+local rlfunc_age_us = rlfunc.repeated(rlfunc.duration, 'age', 0, 3153600000000000)
 local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins refund to Redis.
 local function ratelimit_v1_refund(keys, args)
-  rlfunc.arity('refund', keys, 2, 17, args, 1, 6)
+  if #keys < 1 or #keys > 17 or #args < 1 or #args > 6 then
+    rlfunc.arity('refund', 1, 17, 1, 6)
+  end
+  rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
-  local weight = args[2] and args[2] ~= '' and rlfunc.count('weight', args[2], 1, 1000000000000) or 1
-  local receipt = args[3] and args[3] ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
-  local at_us = args[4] and args[4] ~= '' and rlfunc.time('at', args[4], 0, 9007199254740992) or nil
-  local age_us = args[5] and args[5] ~= '' and rlfunc.duration('age', args[5], 0, 3153600000000000) or 0
-  local taken = (args[6] or '') ~= '' and rlfunc_taken(args[6]) or rlfunc.none
+  local weight, receipt, at_us, age_us, taken = 1, nil, nil, 0, rlfunc.none
+  if #args > 1 then
+    weight = (args[2] or '') ~= '' and (rlfunc_weight.known[args[2]] or rlfunc.learn(rlfunc_weight, args[2])) or 1
+    receipt = (args[3] or '') ~= '' and rlfunc.text('receipt', args[3], 1, 256) or nil
+    at_us = (args[4] or '') ~= '' and rlfunc.time('at', args[4], 0, 9007199254740992) or nil
+    age_us = (args[5] or '') ~= '' and (rlfunc_age_us.known[args[5]] or rlfunc.learn(rlfunc_age_us, args[5])) or 0
+    taken = (args[6] or '') ~= '' and rlfunc_taken(args[6]) or rlfunc.none
+  end
   local rlfunc_key = 1
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('refund', keys, rlfunc_key)
   rlfunc_types.rows = limits
   if not (#taken == 0 or #taken == #limits) then
     rlfunc.refuse('taken', 'satisfy #taken == 0 or #taken == #limits: each limit took something')
@@ -2034,8 +2088,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_refund', description = 'Gives back what a call charged, as if it had not come: one of check, or with one limit of the function of its kind.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_refund, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_refund, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -2060,13 +2118,19 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins reset to Redis.
 local function ratelimit_v1_reset(keys, args)
-  rlfunc.arity('reset', keys, 2, 17, args, 1, 2)
+  if #keys < 1 or #keys > 17 or #args < 1 or #args > 2 then
+    rlfunc.arity('reset', 1, 17, 1, 2)
+  end
+  rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
-  local receipt = args[2] and args[2] ~= '' and rlfunc.text('receipt', args[2], 1, 256) or nil
+  local receipt = nil
+  if #args > 1 then
+    receipt = (args[2] or '') ~= '' and rlfunc.text('receipt', args[2], 1, 256) or nil
+  end
   local rlfunc_key = 1
   local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
   rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('reset', keys, rlfunc_key)
   rlfunc_types.rows = limits
   local out_existed, rlfunc_refusal = reset(keys[1], limits, limits_state, receipt)
   if out_existed == nil then
@@ -2077,8 +2141,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_reset', description = 'Resets limits, as if nothing had been charged; and forgets a receipt, if one is given.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_reset, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_reset, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -2119,16 +2187,25 @@ local function sliding_counter(bucket, limit, window_us, name, cost, at_most)
   end
   return one.allowed, one.remaining, one.reset_after_us, one.retry_after_us, one.taken, one.at_us
 end
+local rlfunc_limit = rlfunc.repeated(rlfunc.count, 'limit', 1, 1000000000000)
+local rlfunc_window_us = rlfunc.repeated(rlfunc.duration, 'window', 1000, 315360000000000)
+local rlfunc_cost = rlfunc.repeated(rlfunc.count, 'cost', 0, 1000000000000)
 local rlfunc_types = {['sliding_counter'] = 'string'}
 
 -- Joins sliding_counter to Redis.
 local function ratelimit_v1_sliding_counter(keys, args)
-  rlfunc.arity('sliding_counter', keys, 1, 1, args, 2, 5)
-  local limit = rlfunc.count('limit', args[1], 1, 1000000000000)
-  local window_us = rlfunc.duration('window', args[2], 1000, 315360000000000)
-  local name = args[3] and args[3] ~= '' and rlfunc.text('name', args[3], 1, 64) or nil
-  local cost = args[4] and args[4] ~= '' and rlfunc.count('cost', args[4], 0, 1000000000000) or 1
-  local at_most = (args[5] or '') ~= '' and rlfunc.bool('at_most', args[5])
+  if #keys ~= 1 or #args < 2 or #args > 5 then
+    rlfunc.arity('sliding_counter', 1, 1, 2, 5)
+  end
+  rlfunc.subject(keys[1])
+  local limit = rlfunc_limit.known[args[1]] or rlfunc.learn(rlfunc_limit, args[1])
+  local window_us = rlfunc_window_us.known[args[2]] or rlfunc.learn(rlfunc_window_us, args[2])
+  local name, cost, at_most = nil, 1, false
+  if #args > 2 then
+    name = (args[3] or '') ~= '' and rlfunc.text('name', args[3], 1, 64) or nil
+    cost = (args[4] or '') ~= '' and (rlfunc_cost.known[args[4]] or rlfunc.learn(rlfunc_cost, args[4])) or 1
+    at_most = (args[5] or '') ~= '' and rlfunc.bool('at_most', args[5])
+  end
   if not (cost <= limit or at_most) then
     rlfunc.refuse('cost', 'satisfy cost <= limit or at_most: it can never be allowed')
   end
@@ -2141,8 +2218,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_sliding_counter', description = 'Charges cost while the use of the last window\'s length, estimated from two counters, stays within limit.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_sliding_counter, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_sliding_counter, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end
@@ -2189,24 +2270,34 @@ local function sliding_log(bucket, known, limit, window_us, name, receipt, dedup
   end
   return repeated and true or one.allowed, repeated ~= false, one.count, one.remaining, one.reset_after_us, repeated and 0 or one.retry_after_us, now_us
 end
+local rlfunc_limit = rlfunc.repeated(rlfunc.count, 'limit', 1, 1000000)
+local rlfunc_window_us = rlfunc.repeated(rlfunc.duration, 'window', 1000, 315360000000000)
+local rlfunc_dedup_us = rlfunc.repeated(rlfunc.duration, 'dedup', 1000, 315360000000000)
+local rlfunc_cost = rlfunc.repeated(rlfunc.count, 'cost', 0, 1)
 local rlfunc_types = {['sliding_log'] = 'list', ['receipt'] = 'string'}
 
 -- Joins sliding_log to Redis.
 local function ratelimit_v1_sliding_log(keys, args)
-  rlfunc.arity('sliding_log', keys, 1, 2, args, 2, 6)
-  local limit = rlfunc.count('limit', args[1], 1, 1000000)
-  local window_us = rlfunc.duration('window', args[2], 1000, 315360000000000)
-  local name = args[3] and args[3] ~= '' and rlfunc.text('name', args[3], 1, 64) or nil
-  local receipt = args[4] and args[4] ~= '' and rlfunc.text('receipt', args[4], 1, 256) or nil
-  local dedup_us = args[5] and args[5] ~= '' and rlfunc.duration('dedup', args[5], 1000, 315360000000000) or nil
-  local cost = args[6] and args[6] ~= '' and rlfunc.count('cost', args[6], 0, 1) or 1
+  if #keys < 1 or #keys > 2 or #args < 2 or #args > 6 then
+    rlfunc.arity('sliding_log', 1, 2, 2, 6)
+  end
+  rlfunc.subject(keys[1])
+  local limit = rlfunc_limit.known[args[1]] or rlfunc.learn(rlfunc_limit, args[1])
+  local window_us = rlfunc_window_us.known[args[2]] or rlfunc.learn(rlfunc_window_us, args[2])
+  local name, receipt, dedup_us, cost = nil, nil, nil, 1
+  if #args > 2 then
+    name = (args[3] or '') ~= '' and rlfunc.text('name', args[3], 1, 64) or nil
+    receipt = (args[4] or '') ~= '' and rlfunc.text('receipt', args[4], 1, 256) or nil
+    dedup_us = (args[5] or '') ~= '' and (rlfunc_dedup_us.known[args[5]] or rlfunc.learn(rlfunc_dedup_us, args[5])) or nil
+    cost = (args[6] or '') ~= '' and (rlfunc_cost.known[args[6]] or rlfunc.learn(rlfunc_cost, args[6])) or 1
+  end
   local rlfunc_key = 1
   local known
   if receipt then
     rlfunc_key = rlfunc_key + 1
     known = keys[rlfunc_key]
   end
-  rlfunc.keys(keys, rlfunc_key)
+  rlfunc.keys('sliding_log', keys, rlfunc_key)
   local out_allowed, out_duplicate, out_count, out_remaining, out_reset_after_us, out_retry_after_us, out_at_us = sliding_log(keys[1], known, limit, window_us, name, receipt, dedup_us, cost)
   if out_allowed == nil then
     return out_duplicate
@@ -2216,8 +2307,12 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_sliding_log', description = 'Admits a request while fewer than limit were admitted in the window that ends now.',
   callback = function(keys, args)
-    local reply, raise = rlfunc.run(ratelimit_v1_sliding_log, keys, args, rlfunc_types)
-    return reply or error(raise, 0)
+    local ok, reply = pcall(ratelimit_v1_sliding_log, keys, args)
+    if ok and reply then
+      return reply
+    end
+    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    return answer or error(raise, 0)
   end,
 }
 end

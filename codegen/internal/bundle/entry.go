@@ -12,8 +12,6 @@ import (
 type entryWriter struct {
 	*writer
 	fn *spec.Function
-
-	arg int // arguments so far
 }
 
 func writeEntry(w *writer, fn *spec.Function) {
@@ -26,6 +24,7 @@ func writeEntry(w *writer, fn *spec.Function) {
 			w.printf("local rlfunc_keys_of_%s_%s = {} -- lists by their length: every call fills one again\n", g.Lua, k.Lua)
 		}
 	}
+	e.repeated()
 	e.types()
 	function := fn.Name
 	if slices.ContainsFunc(fn.Params, func(p spec.Field) bool { return p.Lua == fn.Name }) {
@@ -34,9 +33,7 @@ func writeEntry(w *writer, fn *spec.Function) {
 	}
 	w.printf("\n-- Joins %s to Redis.\nlocal function %s(keys, args)\n", fn.Name, fn.Server)
 	e.arity()
-	for _, p := range args(fn) {
-		e.param(p)
-	}
+	e.params()
 	call := e.keys()
 	e.rules()
 	e.call(function, call)
@@ -45,8 +42,9 @@ func writeEntry(w *writer, fn *spec.Function) {
 	if len(fn.Flags) > 0 {
 		w.printf("  flags = {'%s'},\n", strings.Join(fn.Flags, "', '"))
 	}
-	w.printf("  callback = function(keys, args)\n    local reply, raise = rlfunc.run(%s, keys, args, rlfunc_types)\n", fn.Server)
-	w.printf("    return reply or error(raise, 0)\n  end,\n}\n")
+	w.printf("  callback = function(keys, args)\n    local rlfunc_ok, reply = pcall(%s, keys, args)\n", fn.Server)
+	w.printf("    if rlfunc_ok and reply then\n      return reply\n    end\n")
+	w.printf("    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)\n    return answer or error(raise, 0)\n  end,\n}\n")
 }
 
 func args(fn *spec.Function) []spec.Field {
@@ -91,22 +89,93 @@ func (e *entryWriter) arity() {
 		mostKeys += len(p.Keys()) * int(p.Max)
 		least += len(p.Keys()) * int(p.Min)
 	}
-	e.printf("  rlfunc.arity('%s', keys, %d, %d, args, %d, %d)\n", e.fn.Name, least, mostKeys, most-e.fn.Omissible(), most)
+	leastArgs := most - e.fn.Omissible()
+	var outside []string
+	bounds := func(count string, least, most int) {
+		if least == most {
+			outside = append(outside, fmt.Sprintf("%s ~= %d", count, most))
+			return
+		}
+		if least > 0 {
+			outside = append(outside, fmt.Sprintf("%s < %d", count, least))
+		}
+		outside = append(outside, fmt.Sprintf("%s > %d", count, most))
+	}
+	bounds("#keys", least, mostKeys)
+	bounds("#args", leastArgs, most)
+	e.printf("  if %s then\n", strings.Join(outside, " or "))
+	e.printf("    rlfunc.arity('%s', %d, %d, %d, %d)\n  end\n", e.fn.Name, least, mostKeys, leastArgs, most)
+	e.printf("  rlfunc.subject(keys[1])\n")
 }
 
-// param writes the line of an argument.
-func (e *entryWriter) param(p spec.Field) {
-	e.arg++
-	word := fmt.Sprintf("args[%d]", e.arg)
-	if p.Kind != spec.KindGroup {
-		e.printf("  local %s = %s\n", p.Lua, value(p, word, word))
+// repeats reports whether the values of an argument are kept: amounts and times differ from call to call.
+func repeats(p spec.Field) bool { return p.Kind == spec.KindCount || p.Kind == spec.KindDuration }
+
+// repeated writes the tables of arguments whose values are kept.
+func (e *entryWriter) repeated() {
+	for _, p := range args(e.fn) {
+		if repeats(p) {
+			e.printf("local rlfunc_%s = rlfunc.repeated(rlfunc.%s, '%s', %d, %d)\n", p.Lua, p.Kind, p.Name, p.Min, p.Max)
+		}
+	}
+}
+
+// params writes a line for each argument. A call with the first argument and those that it must give skips the lines of all others.
+func (e *entryWriter) params() {
+	all := args(e.fn)
+	usual := min(max(len(all)-e.fn.Omissible(), 1), len(all))
+	for i, p := range all[:usual] {
+		e.printf("  local %s = %s\n", p.Lua, argument(p, i+1))
+	}
+	if usual == len(all) {
 		return
 	}
-	read := fmt.Sprintf("rlfunc_%s(%s)", p.Lua, word)
-	if p.Min == 0 {
-		read = fmt.Sprintf("(%s or '') ~= '' and %s or rlfunc.none", word, read)
+	var names, absent []string
+	for _, p := range all[usual:] {
+		names, absent = append(names, p.Lua), append(absent, omitted(p))
 	}
-	e.printf("  local %s = %s\n", p.Lua, read)
+	e.printf("  local %s = %s\n", strings.Join(names, ", "), strings.Join(absent, ", "))
+	e.printf("  if #args > %d then\n", usual)
+	for i, p := range all[usual:] {
+		e.printf("    %s = %s\n", p.Lua, argument(p, usual+i+1))
+	}
+	e.printf("  end\n")
+}
+
+// argument returns the expression that reads an argument.
+func argument(p spec.Field, at int) string {
+	word := fmt.Sprintf("args[%d]", at)
+	if p.Kind == spec.KindGroup {
+		read := fmt.Sprintf("rlfunc_%s(%s)", p.Lua, word)
+		if p.Min == 0 {
+			return fmt.Sprintf("(%s or '') ~= '' and %s or rlfunc.none", word, read)
+		}
+		return read
+	}
+	if !repeats(p) {
+		return value(p, word, word)
+	}
+	read := fmt.Sprintf("rlfunc_%s.known[%s] or rlfunc.learn(rlfunc_%[1]s, %[2]s)", p.Lua, word)
+	if p.Optional {
+		return fmt.Sprintf("(%s or '') ~= '' and (%s) or %s", word, read, omitted(p))
+	}
+	return read
+}
+
+// omitted returns the value of an argument that a call omits.
+func omitted(p spec.Field) string {
+	absent, _ := p.DefaultWord()
+	switch {
+	case p.Kind == spec.KindGroup:
+		return "rlfunc.none"
+	case p.Kind == spec.KindBool:
+		return fmt.Sprint(p.TrueByDefault())
+	case absent == "":
+		return "nil"
+	case p.Kind == spec.KindEnum || p.Kind == spec.KindText:
+		return quote(absent)
+	}
+	return absent
 }
 
 // value returns the expression that checks and reads a word, which is text as it comes or of a cell.
@@ -136,19 +205,13 @@ func value(p spec.Field, word, text string) string {
 	if !p.Optional {
 		return read
 	}
-	given := fmt.Sprintf("%s and %s ~= ''", word, word)
-	absent, _ := p.DefaultWord()
 	switch {
 	case p.Kind == spec.KindBool && p.TrueByDefault():
 		return fmt.Sprintf("(%s or '') == '' or %s", word, read)
 	case p.Kind == spec.KindBool:
 		return fmt.Sprintf("(%s or '') ~= '' and %s", word, read)
-	case absent == "":
-		absent = "nil"
-	case p.Kind == spec.KindEnum || p.Kind == spec.KindText:
-		absent = quote(absent)
 	}
-	return given + " and " + read + " or " + absent
+	return fmt.Sprintf("(%s or '') ~= '' and %s or %s", word, read, omitted(p))
 }
 
 // split separates required keys from those that depend on an argument and from repeated ones.
@@ -199,7 +262,7 @@ func (e *entryWriter) keys() (call []string) {
 		e.printf("  local %s = rlfunc.other_keys('%s', keys, rlfunc_key, %d)\n  rlfunc_key = rlfunc_key + #%s\n", k.Lua, k.Name, k.Max, k.Lua)
 	}
 	if counted {
-		e.printf("  rlfunc.keys(keys, rlfunc_key)\n")
+		e.printf("  rlfunc.keys('%s', keys, rlfunc_key)\n", e.fn.Name)
 	}
 	n := 0
 	for _, p := range e.fn.Params {

@@ -1,9 +1,9 @@
   local entry = {none = {}} -- none: the rows of a group without any
 
-  -- The function that is called, and the row whose fields are read; each call writes them before it reads.
-  local called, group, place
+  -- The row whose fields are read.
+  local group, place
 
-  -- Ends the call: entry.run answers with the error. Rows count from 0, as the names of arguments do.
+  -- Ends the call: entry.failed answers with the error. Rows count from 0, as the names of arguments do.
   local function refuse(name, must)
     if group then
       name = group .. '.' .. place .. (name == '' and '' or '.' .. name)
@@ -31,32 +31,13 @@
   end
   entry.whole = whole
 
-  -- The numbers that callers repeat, such as limits and windows. One that is used again moves from older to recent; when recent holds 256,
-  -- it replaces older.
-  local recent, older, kept = {}, {}, 0
-
-  -- Parses a text that is not in recent, and adds it.
-  local function parse(text)
-    local number = older[text] or whole(text)
-    if number then
-      if kept == 256 then
-        older = recent
-        recent = {}
-        kept = 0
-      end
-      recent[text] = number
-      kept = kept + 1
-    end
-    return number
-  end
-
   local function outside(name, form, least, most)
     refuse(name, 'be ' .. string.format(form, least, most))
   end
   entry.outside = outside
 
   function entry.count(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'a whole number from %.0f to %.0f', least, most)
     end
@@ -64,14 +45,13 @@
   end
 
   function entry.duration(name, text, least, most)
-    local number = recent[text] or parse(text)
+    local number = whole(text)
     if not number or number < least or number > most then
       outside(name, 'from %.0f to %.0f microseconds', least, most)
     end
     return number
   end
 
-  -- Amounts and times differ from call to call.
   function entry.micros(name, text, least, most)
     local number = whole(text)
     if not number or number < least or number > most then
@@ -111,6 +91,24 @@
     return text
   end
 
+  -- An argument whose values callers repeat, such as a limit or a window: those that `read` has found to be right, by their texts, at most
+  -- 256. An entry looks there first.
+  function entry.repeated(read, name, least, most)
+    return {known = {}, count = 0, read = read, name = name, least = least, most = most}
+  end
+
+  -- Reads a text that is not among the known ones, and adds it.
+  function entry.learn(argument, text)
+    local number = argument.read(argument.name, text, argument.least, argument.most)
+    if argument.count == 256 then
+      argument.known = {}
+      argument.count = 0
+    end
+    argument.known[text] = number
+    argument.count = argument.count + 1
+    return number
+  end
+
   local function amount(least, most, what)
     if least ~= most then
       return string.format('%d to %d %ss', least, most, what)
@@ -118,23 +116,22 @@
     return string.format('%d %s%s', most, what, most == 1 and '' or 's')
   end
 
-  -- Checks the numbers of keys and arguments of a call. An empty hash tag would be shared by all callers without a name, and on a cluster
-  -- the keys of a call would not share a slot.
-  function entry.arity(name, keys, least_keys, most_keys, args, least, most)
-    called = name
-    group = nil
-    if #keys < least_keys or #keys > most_keys or #args < least or #args > most then
-      refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
-    end
-    if keys[1]:find('{}', 1, true) then
+  -- Refuses a call with too few or too many keys or arguments.
+  function entry.arity(name, least_keys, most_keys, least, most)
+    refuse(name, 'be called with ' .. amount(least_keys, most_keys, 'key') .. ' and ' .. amount(least, most, 'argument'))
+  end
+
+  -- Refuses an empty hash tag. It would be shared by all callers without a name, and on a cluster the keys of a call would not share a slot.
+  function entry.subject(key)
+    if string.find(key, '{}', 1, true) then
       refuse('subject', 'not be empty')
     end
   end
 
   -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(keys, wanted)
+  function entry.keys(name, keys, wanted)
     if #keys ~= wanted then
-      refuse(called, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
+      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
     end
   end
 
@@ -191,12 +188,12 @@
     return first
   end
 
-  -- Runs the entry of a function, and returns its reply, also where it refuses; or nil and what the function raises again. That keeps the
-  -- server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
-  function entry.run(own, keys, args, types)
-    local rlfunc_ok, reply = pcall(own, keys, args)
-    if rlfunc_ok then
-      return reply or {err = 'ERR the function has returned neither a result nor an error'}
+  -- Returns the reply to a call that has returned nothing or has raised an error, also where it refuses; or nil and what is raised again.
+  -- That keeps the server's mark that the function raised it, so that a caller does not mistake it for a refusal to run.
+  function entry.failed(ok, reply, keys, types)
+    group = nil
+    if ok then
+      return {err = 'ERR the function has returned neither a result nor an error'}
     end
     local text = type(reply) == 'table' and reply.err or reply
     if type(text) ~= 'string' then
