@@ -716,7 +716,10 @@ local function abuse_v1_attempt(keys, args)
   if out_allowed == nil then
     return out_reason
   end
-  local rows_tiers = #out_tiers == 0 and rlfunc.none or {nil, nil}
+  local rows_tiers = 0
+  if #out_tiers > 0 then
+    rows_tiers = {nil, nil}
+  end
   for i = 1, #out_tiers do
     local row = out_tiers[i]
     rows_tiers[i] = {row.count, row.remaining}
@@ -884,7 +887,10 @@ local function abuse_v1_status(keys, args)
   if out_blocked == nil then
     return out_tier
   end
-  local rows_tiers = #out_tiers == 0 and rlfunc.none or {nil, nil}
+  local rows_tiers = 0
+  if #out_tiers > 0 then
+    rows_tiers = {nil, nil}
+  end
   for i = 1, #out_tiers do
     local row = out_tiers[i]
     rows_tiers[i] = {row.count}

@@ -614,7 +614,10 @@ local function concurrency_v1_peek(keys, args)
   if out_in_use == nil then
     return out_fence
   end
-  local rows_holders = #out_holders == 0 and rlfunc.none or {nil, nil}
+  local rows_holders = 0
+  if #out_holders > 0 then
+    rows_holders = {nil, nil}
+  end
   for i = 1, #out_holders do
     local row = out_holders[i]
     rows_holders[i] = {row.holder, row.fence, row.weight, row.expires_after_us}

@@ -1308,7 +1308,10 @@ local function cost_v1_peek(keys, args)
   if out_allowed == nil then
     return out_reason
   end
-  local rows_budgets = #out_budgets == 0 and rlfunc.none or {nil, nil}
+  local rows_budgets = 0
+  if #out_budgets > 0 then
+    rows_budgets = {nil, nil}
+  end
   for i = 1, #out_budgets do
     local row = out_budgets[i]
     rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
@@ -1400,7 +1403,10 @@ local function cost_v1_reserve(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_budgets = #out_budgets == 0 and rlfunc.none or {nil, nil}
+  local rows_budgets = 0
+  if #out_budgets > 0 then
+    rows_budgets = {nil, nil}
+  end
   for i = 1, #out_budgets do
     local row = out_budgets[i]
     rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
@@ -1519,7 +1525,10 @@ local function cost_v1_settle(keys, args)
   if out_outcome == nil then
     return out_exceeded
   end
-  local rows_budgets = #out_budgets == 0 and rlfunc.none or {nil, nil}
+  local rows_budgets = 0
+  if #out_budgets > 0 then
+    rows_budgets = {nil, nil}
+  end
   for i = 1, #out_budgets do
     local row = out_budgets[i]
     rows_budgets[i] = {row.spent_micros, row.remaining_micros}

@@ -3159,17 +3159,26 @@ local function guard_v1_admit(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_limits = #out_limits == 0 and rlfunc.none or {nil, nil}
+  local rows_limits = 0
+  if #out_limits > 0 then
+    rows_limits = {nil, nil}
+  end
   for i = 1, #out_limits do
     local row = out_limits[i]
     rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
   end
-  local rows_budgets = #out_budgets == 0 and rlfunc.none or {nil, nil}
+  local rows_budgets = 0
+  if #out_budgets > 0 then
+    rows_budgets = {nil, nil}
+  end
   for i = 1, #out_budgets do
     local row = out_budgets[i]
     rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
   end
-  local rows_tiers = #out_tiers == 0 and rlfunc.none or {nil, nil}
+  local rows_tiers = 0
+  if #out_tiers > 0 then
+    rows_tiers = {nil, nil}
+  end
   for i = 1, #out_tiers do
     local row = out_tiers[i]
     rows_tiers[i] = {row.count, row.remaining}
@@ -3237,17 +3246,26 @@ local function guard_v1_peek(keys, args)
   if out_now_us == nil then
     return out_attempts
   end
-  local rows_attempts = #out_attempts == 0 and rlfunc.none or {nil, nil}
+  local rows_attempts = 0
+  if #out_attempts > 0 then
+    rows_attempts = {nil, nil}
+  end
   for i = 1, #out_attempts do
     local row = out_attempts[i]
     rows_attempts[i] = {row.at_us}
   end
-  local rows_strikes = #out_strikes == 0 and rlfunc.none or {nil, nil}
+  local rows_strikes = 0
+  if #out_strikes > 0 then
+    rows_strikes = {nil, nil}
+  end
   for i = 1, #out_strikes do
     local row = out_strikes[i]
     rows_strikes[i] = {row.at_us}
   end
-  local rows_challenges = #out_challenges == 0 and rlfunc.none or {nil, nil}
+  local rows_challenges = 0
+  if #out_challenges > 0 then
+    rows_challenges = {nil, nil}
+  end
   for i = 1, #out_challenges do
     local row = out_challenges[i]
     rows_challenges[i] = {row.token, row.state, row.issued_us, row.expires_us, row.payload}
@@ -3578,7 +3596,10 @@ local function guard_v1_settle(keys, args)
   if out_outcome == nil then
     return out_exceeded
   end
-  local rows_budgets = #out_budgets == 0 and rlfunc.none or {nil, nil}
+  local rows_budgets = 0
+  if #out_budgets > 0 then
+    rows_budgets = {nil, nil}
+  end
   for i = 1, #out_budgets do
     local row = out_budgets[i]
     rows_budgets[i] = {row.spent_micros, row.remaining_micros}

@@ -615,7 +615,10 @@ local function override_v1_list(keys, args)
   if out_changed == nil then
     return out_version
   end
-  local rows_overrides = #out_overrides == 0 and rlfunc.none or {nil, nil}
+  local rows_overrides = 0
+  if #out_overrides > 0 then
+    rows_overrides = {nil, nil}
+  end
   for i = 1, #out_overrides do
     local row = out_overrides[i]
     rows_overrides[i] = {row.subject, row.effect, row.factor, row.budget, row.unit, row.amount_micros, row.left_us, row.ends_us, row.set_us, row.by, row.reason}

@@ -1736,7 +1736,10 @@ local function ratelimit_v1_check(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_limits = #out_limits == 0 and rlfunc.none or {nil, nil}
+  local rows_limits = 0
+  if #out_limits > 0 then
+    rows_limits = {nil, nil}
+  end
   for i = 1, #out_limits do
     local row = out_limits[i]
     rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
