@@ -24,7 +24,7 @@
 --- @error  RLSTATE                                 a key holds data that its kind did not write
 local function check(known, limits, limits_state, weight, receipt, dedup_us, look)
   local now_us = receipt and clock.now_us() or limit_rows.now_us(limits)
-  dedup_us = dedup_us or limit_rows.longest_us(limits)
+  dedup_us = dedup_us or receipt and limit_rows.longest_us(limits)
   local repeated, unreadable = receipts.find(receipt and known, now_us, dedup_us)
   if repeated == nil then
     return nil, unreadable

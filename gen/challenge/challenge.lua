@@ -3,7 +3,7 @@
 -- rlfunc: library=challenge version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=212
+local rlfunc = (function() -- rlfunc: shared lines=210
   local entry = {none = {}} -- none: the rows of a group without any
 
   -- The row whose fields are read.
@@ -134,11 +134,9 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     end
   end
 
-  -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(name, keys, wanted)
-    if #keys ~= wanted then
-      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
-    end
+  -- Refuses a call that has not as many keys as its arguments say.
+  function entry.other_number(name, wanted)
+    refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
   end
 
   -- Returns one of the keys of each of a group's rows: that which stands at `first`, and every `step` keys from there. lists has those that
@@ -164,7 +162,7 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     if #keys - at > most then
       refuse(name, 'be at most ' .. most .. ' keys')
     end
-    return #keys > at and {unpack(keys, at + 1)} or entry.none
+    return {unpack(keys, at + 1)}
   end
 
   -- Returns a text as one line of a reply.

@@ -3,7 +3,7 @@
 -- rlfunc: library=cost version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=212
+local rlfunc = (function() -- rlfunc: shared lines=210
   local entry = {none = {}} -- none: the rows of a group without any
 
   -- The row whose fields are read.
@@ -134,11 +134,9 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     end
   end
 
-  -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(name, keys, wanted)
-    if #keys ~= wanted then
-      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
-    end
+  -- Refuses a call that has not as many keys as its arguments say.
+  function entry.other_number(name, wanted)
+    refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
   end
 
   -- Returns one of the keys of each of a group's rows: that which stands at `first`, and every `step` keys from there. lists has those that
@@ -164,7 +162,7 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     if #keys - at > most then
       refuse(name, 'be at most ' .. most .. ' keys')
     end
-    return #keys > at and {unpack(keys, at + 1)} or entry.none
+    return {unpack(keys, at + 1)}
   end
 
   -- Returns a text as one line of a reply.
@@ -1301,9 +1299,14 @@ local function cost_v1_peek(keys, args)
     rlfunc_key = rlfunc_key + 1
     record = keys[rlfunc_key]
   end
-  local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
-  rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys('peek', keys, rlfunc_key)
+  local budgets_spent = rlfunc.none
+  if #budgets > 0 then
+    budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
+    rlfunc_key = rlfunc_key + #budgets
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('peek', rlfunc_key)
+  end
   local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], record, budgets, budgets_spent, estimate_micros, receipt, units)
   if out_allowed == nil then
     return out_reason
@@ -1311,10 +1314,10 @@ local function cost_v1_peek(keys, args)
   local rows_budgets = 0
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
-  end
-  for i = 1, #out_budgets do
-    local row = out_budgets[i]
-    rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+    for i = 1, #out_budgets do
+      local row = out_budgets[i]
+      rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+    end
   end
   return {out_allowed and 1 or 0, out_reason, out_status, out_retry_after_us, out_reset_after_us, rows_budgets}
 end
@@ -1396,9 +1399,14 @@ local function cost_v1_reserve(keys, args)
     units = (args[6] or '') ~= '' and rlfunc_units(args[6]) or rlfunc.none
   end
   local rlfunc_key = 1
-  local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
-  rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys('reserve', keys, rlfunc_key)
+  local budgets_spent = rlfunc.none
+  if #budgets > 0 then
+    budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
+    rlfunc_key = rlfunc_key + #budgets
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('reserve', rlfunc_key)
+  end
   local out_allowed, out_duplicate, out_reason, out_retry_after_us, out_reset_after_us, out_budgets = reserve(keys[1], receipt, estimate_micros, budgets, budgets_spent, hold_us, at_most, units)
   if out_allowed == nil then
     return out_duplicate
@@ -1406,10 +1414,10 @@ local function cost_v1_reserve(keys, args)
   local rows_budgets = 0
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
-  end
-  for i = 1, #out_budgets do
-    local row = out_budgets[i]
-    rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+    for i = 1, #out_budgets do
+      local row = out_budgets[i]
+      rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+    end
   end
   return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_retry_after_us, out_reset_after_us, rows_budgets}
 end
@@ -1518,9 +1526,14 @@ local function cost_v1_settle(keys, args)
     units = (args[5] or '') ~= '' and rlfunc_units(args[5]) or rlfunc.none
   end
   local rlfunc_key = 1
-  local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
-  rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys('settle', keys, rlfunc_key)
+  local budgets_spent = rlfunc.none
+  if #budgets > 0 then
+    budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
+    rlfunc_key = rlfunc_key + #budgets
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('settle', rlfunc_key)
+  end
   local out_outcome, out_exceeded, out_penalty_us, out_budgets = settle(keys[1], receipt, actual_micros, budgets, budgets_spent, penalty_us, units)
   if out_outcome == nil then
     return out_exceeded
@@ -1528,10 +1541,10 @@ local function cost_v1_settle(keys, args)
   local rows_budgets = 0
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
-  end
-  for i = 1, #out_budgets do
-    local row = out_budgets[i]
-    rows_budgets[i] = {row.spent_micros, row.remaining_micros}
+    for i = 1, #out_budgets do
+      local row = out_budgets[i]
+      rows_budgets[i] = {row.spent_micros, row.remaining_micros}
+    end
   end
   return {out_outcome, out_exceeded and 1 or 0, out_penalty_us, rows_budgets}
 end

@@ -3,7 +3,7 @@
 -- rlfunc: library=guard version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=212
+local rlfunc = (function() -- rlfunc: shared lines=210
   local entry = {none = {}} -- none: the rows of a group without any
 
   -- The row whose fields are read.
@@ -134,11 +134,9 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     end
   end
 
-  -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(name, keys, wanted)
-    if #keys ~= wanted then
-      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
-    end
+  -- Refuses a call that has not as many keys as its arguments say.
+  function entry.other_number(name, wanted)
+    refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
   end
 
   -- Returns one of the keys of each of a group's rows: that which stands at `first`, and every `step` keys from there. lists has those that
@@ -164,7 +162,7 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     if #keys - at > most then
       refuse(name, 'be at most ' .. most .. ' keys')
     end
-    return #keys > at and {unpack(keys, at + 1)} or entry.none
+    return {unpack(keys, at + 1)}
   end
 
   -- Returns a text as one line of a reply.
@@ -576,7 +574,7 @@ end
 return receipts
 end)()
 
-local window_log = (function() -- rlfunc: lines=106 file=functions/lib/limit/window_log.lua
+local window_log = (function() -- rlfunc: lines=108 file=functions/lib/limit/window_log.lua
 --- A sliding log as a kind of limit: the times of admissions in a list, oldest first. Exact in any window.
 ---
 ---
@@ -621,40 +619,42 @@ local function first_after(key, horizon_us, length)
   return found_us and high, found_us
 end
 
-function window_log.check(row, key, cost, now_us, answer)
-  answer.length = redis.call('LLEN', key)
-  answer.expired = answer.length
-  answer.entry_us = now_us
-  answer.count = 0
-  answer.allowed = true
-  answer.remaining = row.limit
-  answer.reset_after_us = 0
+
+local function answer_of(row, answer, count, cost, reset_after_us)
+  answer.count = count
+  answer.remaining = count < row.limit and row.limit - count or 0
+  answer.allowed = count + cost <= row.limit
+  answer.reset_after_us = reset_after_us
   answer.retry_after_us = 0
-  if answer.length == 0 then
+end
+
+function window_log.check(row, key, cost, now_us, answer)
+  local length = redis.call('LLEN', key)
+  local newest_us = length > 0 and time_at(key, '-1')
+  local horizon_us = now_us - row.window_us
+  answer.length = length
+  answer.expired = length
+  answer.entry_us = now_us
+  if length == 0 or newest_us and (newest_us <= horizon_us or clock.is_wrong(newest_us - now_us, row.window_us)) then
+    answer_of(row, answer, 0, cost, 0)
     return nil
+  elseif newest_us and newest_us > now_us then
+    answer.entry_us = newest_us
+    horizon_us = newest_us - row.window_us
   end
-  local newest_us = time_at(key, '-1')
-  if newest_us and clock.is_wrong(newest_us - now_us, row.window_us) then
-    return nil
+  local expired, oldest_us = nil, nil
+  if newest_us then
+    expired, oldest_us = first_after(key, horizon_us, length)
   end
-  answer.entry_us = math.max(now_us, newest_us or 0)
-  local horizon_us, oldest_us = answer.entry_us - row.window_us, newest_us
-  if newest_us and newest_us > horizon_us then
-    answer.expired, oldest_us = first_after(key, horizon_us, answer.length)
-  elseif newest_us then
-    return nil
-  end
-  answer.count = answer.length - (answer.expired or 0)
-  answer.remaining = math.max(row.limit - answer.count, 0)
-  answer.allowed = answer.count + cost <= row.limit
-  local needed = row.limit + 1 - cost
-  if oldest_us and answer.count > needed then
+  local count, needed = length - (expired or 0), row.limit + 1 - cost
+  if oldest_us and count > needed then
     oldest_us = time_at(key, -needed)
   end
-  if not newest_us or not oldest_us then
+  if not oldest_us then
     return refusal.state(key, 'holds an entry that is not a time')
   end
-  answer.reset_after_us = newest_us + row.window_us - now_us
+  answer.expired = expired
+  answer_of(row, answer, count, cost, newest_us + row.window_us - now_us)
   if not answer.allowed then
     answer.retry_after_us = oldest_us + row.window_us - now_us
   end
@@ -1564,7 +1564,7 @@ local function check(row, key, cost, now_us, answer)
   if cost > row.most and not row.shadow then
     return too_much
   end
-  local failure = row.check(row, key, math.min(cost, row.most), now_us, answer)
+  local failure = row.check(row, key, cost > row.most and row.most or cost, now_us, answer)
   if failure then
     return failure
   elseif cost > row.most then
@@ -3144,13 +3144,21 @@ local function guard_v1_admit(keys, args)
     rlfunc_key = rlfunc_key + 1
     record = keys[rlfunc_key]
   end
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
-  rlfunc_key = rlfunc_key + #budgets
-  local blocks = rlfunc.other_keys('blocks', keys, rlfunc_key, 16)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  local budgets_spent = rlfunc.none
+  if #budgets > 0 then
+    budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
+    rlfunc_key = rlfunc_key + #budgets
+  end
+  local blocks = #keys > rlfunc_key and rlfunc.other_keys('blocks', keys, rlfunc_key, 16) or rlfunc.none
   rlfunc_key = rlfunc_key + #blocks
-  rlfunc.keys('admit', keys, rlfunc_key)
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('admit', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   if not (#budgets == 0 or reservation) then
     rlfunc.refuse('budgets', 'satisfy #budgets == 0 or reservation: a reservation is settled by its name')
@@ -3162,26 +3170,26 @@ local function guard_v1_admit(keys, args)
   local rows_limits = 0
   if #out_limits > 0 then
     rows_limits = {nil, nil}
-  end
-  for i = 1, #out_limits do
-    local row = out_limits[i]
-    rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
+    for i = 1, #out_limits do
+      local row = out_limits[i]
+      rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
+    end
   end
   local rows_budgets = 0
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
-  end
-  for i = 1, #out_budgets do
-    local row = out_budgets[i]
-    rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+    for i = 1, #out_budgets do
+      local row = out_budgets[i]
+      rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+    end
   end
   local rows_tiers = 0
   if #out_tiers > 0 then
     rows_tiers = {nil, nil}
-  end
-  for i = 1, #out_tiers do
-    local row = out_tiers[i]
-    rows_tiers[i] = {row.count, row.remaining}
+    for i = 1, #out_tiers do
+      local row = out_tiers[i]
+      rows_tiers[i] = {row.count, row.remaining}
+    end
   end
   return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_tier, out_refused, out_strikes, out_retry_after_us, out_at_us, out_challenge, rows_limits, rows_budgets, rows_tiers}
 end
@@ -3249,26 +3257,26 @@ local function guard_v1_peek(keys, args)
   local rows_attempts = 0
   if #out_attempts > 0 then
     rows_attempts = {nil, nil}
-  end
-  for i = 1, #out_attempts do
-    local row = out_attempts[i]
-    rows_attempts[i] = {row.at_us}
+    for i = 1, #out_attempts do
+      local row = out_attempts[i]
+      rows_attempts[i] = {row.at_us}
+    end
   end
   local rows_strikes = 0
   if #out_strikes > 0 then
     rows_strikes = {nil, nil}
-  end
-  for i = 1, #out_strikes do
-    local row = out_strikes[i]
-    rows_strikes[i] = {row.at_us}
+    for i = 1, #out_strikes do
+      local row = out_strikes[i]
+      rows_strikes[i] = {row.at_us}
+    end
   end
   local rows_challenges = 0
   if #out_challenges > 0 then
     rows_challenges = {nil, nil}
-  end
-  for i = 1, #out_challenges do
-    local row = out_challenges[i]
-    rows_challenges[i] = {row.token, row.state, row.issued_us, row.expires_us, row.payload}
+    for i = 1, #out_challenges do
+      local row = out_challenges[i]
+      rows_challenges[i] = {row.token, row.state, row.issued_us, row.expires_us, row.payload}
+    end
   end
   return {out_now_us, rows_attempts, rows_strikes, rows_challenges}
 end
@@ -3371,9 +3379,14 @@ local function guard_v1_refund(keys, args)
     rlfunc_key = rlfunc_key + 1
     challenges = keys[rlfunc_key]
   end
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('refund', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('refund', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   if not (#taken == #limits) then
     rlfunc.refuse('taken', 'satisfy #taken == #limits: each limit took something')
@@ -3449,9 +3462,14 @@ local function guard_v1_release(keys, args)
     mark_us = (args[3] or '') ~= '' and (rlfunc_mark_us.known[args[3]] or rlfunc.learn(rlfunc_mark_us, args[3])) or nil
   end
   local rlfunc_key = 2
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('release', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('release', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   local out_released, rlfunc_refusal = release(keys[1], keys[2], limits, limits_state, holder, mark_us)
   if out_released == nil then
@@ -3515,9 +3533,14 @@ local function guard_v1_renew(keys, args)
   local limits = rlfunc_limits(args[1])
   local holder = rlfunc.text('holder', args[2], 1, 64)
   local rlfunc_key = 1
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('renew', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('renew', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   local out_lost, rlfunc_refusal = renew(keys[1], limits, limits_state, holder)
   if out_lost == nil then
@@ -3589,9 +3612,14 @@ local function guard_v1_settle(keys, args)
     units = (args[5] or '') ~= '' and rlfunc_units(args[5]) or rlfunc.none
   end
   local rlfunc_key = 1
-  local budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
-  rlfunc_key = rlfunc_key + #budgets
-  rlfunc.keys('settle', keys, rlfunc_key)
+  local budgets_spent = rlfunc.none
+  if #budgets > 0 then
+    budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
+    rlfunc_key = rlfunc_key + #budgets
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('settle', rlfunc_key)
+  end
   local out_outcome, out_exceeded, out_penalty_us, out_budgets = settle(keys[1], budgets, budgets_spent, reservation, actual_micros, penalty_us, units)
   if out_outcome == nil then
     return out_exceeded
@@ -3599,10 +3627,10 @@ local function guard_v1_settle(keys, args)
   local rows_budgets = 0
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
-  end
-  for i = 1, #out_budgets do
-    local row = out_budgets[i]
-    rows_budgets[i] = {row.spent_micros, row.remaining_micros}
+    for i = 1, #out_budgets do
+      local row = out_budgets[i]
+      rows_budgets[i] = {row.spent_micros, row.remaining_micros}
+    end
   end
   return {out_outcome, out_exceeded and 1 or 0, out_penalty_us, rows_budgets}
 end
@@ -3668,9 +3696,14 @@ local function guard_v1_take(keys, args)
   local limits = rlfunc_limits(args[1])
   local most = rlfunc_most.known[args[2]] or rlfunc.learn(rlfunc_most, args[2])
   local rlfunc_key = 1
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('take', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('take', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   local out_allowed, out_taken, out_remaining, out_reset_after_us, out_retry_after_us, out_at_us = take(keys[1], limits, limits_state, most)
   if out_allowed == nil then

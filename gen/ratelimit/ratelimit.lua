@@ -3,7 +3,7 @@
 -- rlfunc: library=ratelimit version=1.0.0
 
 -- Reads the keys and arguments of calls, and runs their functions.
-local rlfunc = (function() -- rlfunc: shared lines=212
+local rlfunc = (function() -- rlfunc: shared lines=210
   local entry = {none = {}} -- none: the rows of a group without any
 
   -- The row whose fields are read.
@@ -134,11 +134,9 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     end
   end
 
-  -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(name, keys, wanted)
-    if #keys ~= wanted then
-      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
-    end
+  -- Refuses a call that has not as many keys as its arguments say.
+  function entry.other_number(name, wanted)
+    refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
   end
 
   -- Returns one of the keys of each of a group's rows: that which stands at `first`, and every `step` keys from there. lists has those that
@@ -164,7 +162,7 @@ local rlfunc = (function() -- rlfunc: shared lines=212
     if #keys - at > most then
       refuse(name, 'be at most ' .. most .. ' keys')
     end
-    return #keys > at and {unpack(keys, at + 1)} or entry.none
+    return {unpack(keys, at + 1)}
   end
 
   -- Returns a text as one line of a reply.
@@ -446,7 +444,7 @@ end
 return refusal
 end)()
 
-local window_log = (function() -- rlfunc: lines=106 file=functions/lib/limit/window_log.lua
+local window_log = (function() -- rlfunc: lines=108 file=functions/lib/limit/window_log.lua
 --- A sliding log as a kind of limit: the times of admissions in a list, oldest first. Exact in any window.
 ---
 ---
@@ -491,40 +489,42 @@ local function first_after(key, horizon_us, length)
   return found_us and high, found_us
 end
 
-function window_log.check(row, key, cost, now_us, answer)
-  answer.length = redis.call('LLEN', key)
-  answer.expired = answer.length
-  answer.entry_us = now_us
-  answer.count = 0
-  answer.allowed = true
-  answer.remaining = row.limit
-  answer.reset_after_us = 0
+
+local function answer_of(row, answer, count, cost, reset_after_us)
+  answer.count = count
+  answer.remaining = count < row.limit and row.limit - count or 0
+  answer.allowed = count + cost <= row.limit
+  answer.reset_after_us = reset_after_us
   answer.retry_after_us = 0
-  if answer.length == 0 then
+end
+
+function window_log.check(row, key, cost, now_us, answer)
+  local length = redis.call('LLEN', key)
+  local newest_us = length > 0 and time_at(key, '-1')
+  local horizon_us = now_us - row.window_us
+  answer.length = length
+  answer.expired = length
+  answer.entry_us = now_us
+  if length == 0 or newest_us and (newest_us <= horizon_us or clock.is_wrong(newest_us - now_us, row.window_us)) then
+    answer_of(row, answer, 0, cost, 0)
     return nil
+  elseif newest_us and newest_us > now_us then
+    answer.entry_us = newest_us
+    horizon_us = newest_us - row.window_us
   end
-  local newest_us = time_at(key, '-1')
-  if newest_us and clock.is_wrong(newest_us - now_us, row.window_us) then
-    return nil
+  local expired, oldest_us = nil, nil
+  if newest_us then
+    expired, oldest_us = first_after(key, horizon_us, length)
   end
-  answer.entry_us = math.max(now_us, newest_us or 0)
-  local horizon_us, oldest_us = answer.entry_us - row.window_us, newest_us
-  if newest_us and newest_us > horizon_us then
-    answer.expired, oldest_us = first_after(key, horizon_us, answer.length)
-  elseif newest_us then
-    return nil
-  end
-  answer.count = answer.length - (answer.expired or 0)
-  answer.remaining = math.max(row.limit - answer.count, 0)
-  answer.allowed = answer.count + cost <= row.limit
-  local needed = row.limit + 1 - cost
-  if oldest_us and answer.count > needed then
+  local count, needed = length - (expired or 0), row.limit + 1 - cost
+  if oldest_us and count > needed then
     oldest_us = time_at(key, -needed)
   end
-  if not newest_us or not oldest_us then
+  if not oldest_us then
     return refusal.state(key, 'holds an entry that is not a time')
   end
-  answer.reset_after_us = newest_us + row.window_us - now_us
+  answer.expired = expired
+  answer_of(row, answer, count, cost, newest_us + row.window_us - now_us)
   if not answer.allowed then
     answer.retry_after_us = oldest_us + row.window_us - now_us
   end
@@ -1434,7 +1434,7 @@ local function check(row, key, cost, now_us, answer)
   if cost > row.most and not row.shadow then
     return too_much
   end
-  local failure = row.check(row, key, math.min(cost, row.most), now_us, answer)
+  local failure = row.check(row, key, cost > row.most and row.most or cost, now_us, answer)
   if failure then
     return failure
   elseif cost > row.most then
@@ -1685,7 +1685,7 @@ do -- rlfunc: lines=48 file=functions/ratelimit/check.lua
 --- @error  RLSTATE .
 local function check(known, limits, limits_state, weight, receipt, dedup_us, look)
   local now_us = receipt and clock.now_us() or limit_rows.now_us(limits)
-  dedup_us = dedup_us or limit_rows.longest_us(limits)
+  dedup_us = dedup_us or receipt and limit_rows.longest_us(limits)
   local repeated, unreadable = receipts.find(receipt and known, now_us, dedup_us)
   if repeated == nil then
     return nil, unreadable
@@ -1728,9 +1728,14 @@ local function ratelimit_v1_check(keys, args)
     look = (args[5] or '') ~= '' and rlfunc.bool('look', args[5])
   end
   local rlfunc_key = 1
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('check', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('check', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   local out_allowed, out_duplicate, out_refused, out_retry_after_us, out_at_us, out_limits = check(keys[1], limits, limits_state, weight, receipt, dedup_us, look)
   if out_allowed == nil then
@@ -1739,10 +1744,10 @@ local function ratelimit_v1_check(keys, args)
   local rows_limits = 0
   if #out_limits > 0 then
     rows_limits = {nil, nil}
-  end
-  for i = 1, #out_limits do
-    local row = out_limits[i]
-    rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
+    for i = 1, #out_limits do
+      local row = out_limits[i]
+      rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
+    end
   end
   return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, out_at_us, rows_limits}
 end
@@ -2075,9 +2080,14 @@ local function ratelimit_v1_refund(keys, args)
     taken = (args[6] or '') ~= '' and rlfunc_taken(args[6]) or rlfunc.none
   end
   local rlfunc_key = 1
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('refund', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('refund', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   if not (#taken == 0 or #taken == #limits) then
     rlfunc.refuse('taken', 'satisfy #taken == 0 or #taken == #limits: each limit took something')
@@ -2131,9 +2141,14 @@ local function ratelimit_v1_reset(keys, args)
     receipt = (args[2] or '') ~= '' and rlfunc.text('receipt', args[2], 1, 256) or nil
   end
   local rlfunc_key = 1
-  local limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
-  rlfunc_key = rlfunc_key + #limits
-  rlfunc.keys('reset', keys, rlfunc_key)
+  local limits_state = rlfunc.none
+  if #limits > 0 then
+    limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
+    rlfunc_key = rlfunc_key + #limits
+  end
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('reset', rlfunc_key)
+  end
   rlfunc_types.rows = limits
   local out_existed, rlfunc_refusal = reset(keys[1], limits, limits_state, receipt)
   if out_existed == nil then
@@ -2300,7 +2315,9 @@ local function ratelimit_v1_sliding_log(keys, args)
     rlfunc_key = rlfunc_key + 1
     known = keys[rlfunc_key]
   end
-  rlfunc.keys('sliding_log', keys, rlfunc_key)
+  if #keys ~= rlfunc_key then
+    rlfunc.other_number('sliding_log', rlfunc_key)
+  end
   local out_allowed, out_duplicate, out_count, out_remaining, out_reset_after_us, out_retry_after_us, out_at_us = sliding_log(keys[1], known, limit, window_us, name, receipt, dedup_us, cost)
   if out_allowed == nil then
     return out_duplicate

@@ -246,23 +246,29 @@ func (e *entryWriter) keys() (call []string) {
 	}
 	for _, g := range args(e.fn) {
 		all := g.Keys()
+		if len(all) == 0 {
+			continue
+		}
+		names := make([]string, len(all))
 		for i, k := range all {
-			list := fmt.Sprintf("rlfunc.row_keys('%s', rlfunc_keys_of_%s_%s, keys, rlfunc_key + %d, %d, #%s)", g.Name, g.Lua, k.Lua, i+1, len(all), g.Lua)
-			e.printf("  local %s = %s\n", g.KeyName(k), list)
+			names[i] = g.KeyName(k)
 		}
-		switch len(all) {
-		case 0:
-		case 1:
-			e.printf("  rlfunc_key = rlfunc_key + #%s\n", g.Lua)
-		default:
-			e.printf("  rlfunc_key = rlfunc_key + #%s * %d\n", g.Lua, len(all))
+		e.printf("  local %s = %s\n  if #%s > 0 then\n", strings.Join(names, ", "), strings.Join(slices.Repeat([]string{"rlfunc.none"}, len(all)), ", "), g.Lua)
+		for i, k := range all {
+			e.printf("    %s = rlfunc.row_keys('%s', rlfunc_keys_of_%s_%s, keys, rlfunc_key + %d, %d, #%s)\n", names[i], g.Name, g.Lua, k.Lua, i+1, len(all), g.Lua)
 		}
+		each := ""
+		if len(all) > 1 {
+			each = fmt.Sprintf(" * %d", len(all))
+		}
+		e.printf("    rlfunc_key = rlfunc_key + #%s%s\n  end\n", g.Lua, each)
 	}
 	for _, k := range several {
-		e.printf("  local %s = rlfunc.other_keys('%s', keys, rlfunc_key, %d)\n  rlfunc_key = rlfunc_key + #%s\n", k.Lua, k.Name, k.Max, k.Lua)
+		e.printf("  local %s = #keys > rlfunc_key and rlfunc.other_keys('%s', keys, rlfunc_key, %d) or rlfunc.none\n", k.Lua, k.Name, k.Max)
+		e.printf("  rlfunc_key = rlfunc_key + #%s\n", k.Lua)
 	}
 	if counted {
-		e.printf("  rlfunc.keys('%s', keys, rlfunc_key)\n", e.fn.Name)
+		e.printf("  if #keys ~= rlfunc_key then\n    rlfunc.other_number('%s', rlfunc_key)\n  end\n", e.fn.Name)
 	}
 	n := 0
 	for _, p := range e.fn.Params {

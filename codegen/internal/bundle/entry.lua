@@ -128,11 +128,9 @@
     end
   end
 
-  -- Checks that a call has as many keys as its arguments say.
-  function entry.keys(name, keys, wanted)
-    if #keys ~= wanted then
-      refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
-    end
+  -- Refuses a call that has not as many keys as its arguments say.
+  function entry.other_number(name, wanted)
+    refuse(name, 'be called with ' .. amount(wanted, wanted, 'key') .. ', as its arguments say')
   end
 
   -- Returns one of the keys of each of a group's rows: that which stands at `first`, and every `step` keys from there. lists has those that
@@ -158,7 +156,7 @@
     if #keys - at > most then
       refuse(name, 'be at most ' .. most .. ' keys')
     end
-    return #keys > at and {unpack(keys, at + 1)} or entry.none
+    return {unpack(keys, at + 1)}
   end
 
   -- Returns a text as one line of a reply.

@@ -34,13 +34,13 @@ func (e *entryWriter) reply() {
 		values[i] = sent(r, result(r))
 		if r.Kind == spec.KindGroup {
 			values[i] = "rows_" + r.Lua
-			e.printf("  local %s = 0\n  if #%s > 0 then\n    %[1]s = {%[3]s}\n  end\n", values[i], result(r), strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
-			e.printf("  for i = 1, #%s do\n    local row = %s[i]\n", result(r), result(r))
+			e.printf("  local %s = 0\n  if #%s > 0 then\n    %[1]s = {%[3]s}\n", values[i], result(r), strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
+			e.printf("    for i = 1, #%s do\n      local row = %s[i]\n", result(r), result(r))
 			cells := make([]string, len(r.Fields))
 			for j, c := range r.Fields {
 				cells[j] = sent(c, "row."+c.Lua)
 			}
-			e.printf("    %s[i] = {%s}\n  end\n", values[i], strings.Join(cells, ", "))
+			e.printf("      %s[i] = {%s}\n    end\n  end\n", values[i], strings.Join(cells, ", "))
 		}
 	}
 	if len(values) == 1 && e.fn.Results[0].Kind != spec.KindGroup {

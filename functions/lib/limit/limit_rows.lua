@@ -52,7 +52,7 @@ local function check(row, key, cost, now_us, answer)
   if cost > row.most and not row.shadow then
     return too_much
   end
-  local failure = row.check(row, key, math.min(cost, row.most), now_us, answer)
+  local failure = row.check(row, key, cost > row.most and row.most or cost, now_us, answer)
   if failure then
     return failure
   elseif cost > row.most then

@@ -42,40 +42,42 @@ local function first_after(key, horizon_us, length)
   return found_us and high, found_us
 end
 
-function window_log.check(row, key, cost, now_us, answer)
-  answer.length = redis.call('LLEN', key)
-  answer.expired = answer.length
-  answer.entry_us = now_us
-  answer.count = 0
-  answer.allowed = true
-  answer.remaining = row.limit
-  answer.reset_after_us = 0
+-- Fills an answer for a log of so many admissions, the newest of which keeps it from being empty until reset_after_us.
+local function answer_of(row, answer, count, cost, reset_after_us)
+  answer.count = count
+  answer.remaining = count < row.limit and row.limit - count or 0
+  answer.allowed = count + cost <= row.limit
+  answer.reset_after_us = reset_after_us
   answer.retry_after_us = 0
-  if answer.length == 0 then
+end
+
+function window_log.check(row, key, cost, now_us, answer)
+  local length = redis.call('LLEN', key)
+  local newest_us = length > 0 and time_at(key, '-1')
+  local horizon_us = now_us - row.window_us
+  answer.length = length
+  answer.expired = length
+  answer.entry_us = now_us
+  if length == 0 or newest_us and (newest_us <= horizon_us or clock.is_wrong(newest_us - now_us, row.window_us)) then
+    answer_of(row, answer, 0, cost, 0)
     return nil
+  elseif newest_us and newest_us > now_us then
+    answer.entry_us = newest_us
+    horizon_us = newest_us - row.window_us
   end
-  local newest_us = time_at(key, '-1')
-  if newest_us and clock.is_wrong(newest_us - now_us, row.window_us) then
-    return nil
+  local expired, oldest_us = nil, nil
+  if newest_us then
+    expired, oldest_us = first_after(key, horizon_us, length)
   end
-  answer.entry_us = math.max(now_us, newest_us or 0)
-  local horizon_us, oldest_us = answer.entry_us - row.window_us, newest_us
-  if newest_us and newest_us > horizon_us then
-    answer.expired, oldest_us = first_after(key, horizon_us, answer.length)
-  elseif newest_us then
-    return nil
-  end
-  answer.count = answer.length - (answer.expired or 0)
-  answer.remaining = math.max(row.limit - answer.count, 0)
-  answer.allowed = answer.count + cost <= row.limit
-  local needed = row.limit + 1 - cost -- the call fits when so many of the newest entries have one less
-  if oldest_us and answer.count > needed then
+  local count, needed = length - (expired or 0), row.limit + 1 - cost -- the call fits when so many of the newest entries have one less
+  if oldest_us and count > needed then
     oldest_us = time_at(key, -needed)
   end
-  if not newest_us or not oldest_us then
+  if not oldest_us then
     return refusal.state(key, 'holds an entry that is not a time')
   end
-  answer.reset_after_us = newest_us + row.window_us - now_us
+  answer.expired = expired
+  answer_of(row, answer, count, cost, newest_us + row.window_us - now_us)
   if not answer.allowed then
     answer.retry_after_us = oldest_us + row.window_us - now_us
   end
