@@ -672,16 +672,26 @@ return function(words)
 end
 end)()
 
-local accounts = (function() -- rlfunc: lines=128 file=functions/lib/cost/accounts.lua
---- The accounts of one call: budgets of one key are one account, which has one amount of the call.
----
----
---- @use account budget refusal
---- @lib accounts
-local accounts = {}
+local unit_amount = (function() -- rlfunc: lines=32 file=functions/lib/cost/unit_amount.lua
+--- A cost of a call in another unit than money.
+--- @use refusal
+--- @lib unit_amount
+--- @arg    unit        text[32] .
+--- @arg    amount      count[0..1000000000000000] .
+--- @arg    unreserved  bool? .
+local unit_amount = {}
+
+function unit_amount.prepare(row, above)
+  for i = 1, #above do
+    if above[i].unit == row.unit then
+      return nil, refusal.argument('unit must differ from those of the other rows: a call has one amount of each')
+    end
+  end
+  return row
+end
 
 
-local function amount_in(call, unit)
+function unit_amount.of(call, unit)
   if not unit then
     return call.amount_micros, false
   end
@@ -694,6 +704,29 @@ local function amount_in(call, unit)
   return 0, false
 end
 
+return unit_amount
+end)()
+
+-- A row that lib/unit_amount.lua declares, from the cells of its text.
+local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=8
+return function(words)
+  local rlfunc_row = {
+    unit = rlfunc.text('unit', rlfunc_pack.text(words[1]), 1, 32),
+    amount = rlfunc.count('amount', words[2], 0, 1000000000000000),
+    unreserved = (words[3] or '') ~= '' and rlfunc.bool('unreserved', words[3]),
+  }
+  return rlfunc_row
+end
+end)()
+
+local accounts = (function() -- rlfunc: lines=114 file=functions/lib/cost/accounts.lua
+--- The accounts of one call: budgets of one key are one account, which has one amount of the call.
+---
+---
+--- @use account budget unit_amount refusal
+--- @lib accounts
+local accounts = {}
+
 
 local function account_of(all, key, call, place)
   for i = 1, #all do
@@ -702,7 +735,7 @@ local function account_of(all, key, call, place)
     end
   end
   local unit = call.budgets[place].unit
-  local amount, unreserved = amount_in(call, unit)
+  local amount, unreserved = unit_amount.of(call, unit)
   local one = {
     key = key, unit = unit, place = place, amount = amount, unreserved = unreserved, charged = 0, rows = {nil}, charges = {nil}, counts = {nil, nil},
     now_us = call.now_us, began_us = call.now_us, exists = false, next_us = nil, last_us = nil, penalty_us = 0, punished_us = nil, moved = false, ends = nil,
@@ -1113,39 +1146,6 @@ function reservation.reserve(call, answer)
 end
 
 return reservation
-end)()
-
-local unit_amount = (function() -- rlfunc: lines=18 file=functions/lib/cost/unit_amount.lua
---- A cost of a call in another unit than money.
---- @use refusal
---- @lib unit_amount
---- @arg    unit        text[32] .
---- @arg    amount      count[0..1000000000000000] .
---- @arg    unreserved  bool? .
-local unit_amount = {}
-
-function unit_amount.prepare(row, above)
-  for i = 1, #above do
-    if above[i].unit == row.unit then
-      return nil, refusal.argument('unit must differ from those of the other rows: a call has one amount of each')
-    end
-  end
-  return row
-end
-
-return unit_amount
-end)()
-
--- A row that lib/unit_amount.lua declares, from the cells of its text.
-local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=8
-return function(words)
-  local rlfunc_row = {
-    unit = rlfunc.text('unit', rlfunc_pack.text(words[1]), 1, 32),
-    amount = rlfunc.count('amount', words[2], 0, 1000000000000000),
-    unreserved = (words[3] or '') ~= '' and rlfunc.bool('unreserved', words[3]),
-  }
-  return rlfunc_row
-end
 end)()
 
 local settlement = (function() -- rlfunc: lines=85 file=functions/lib/cost/settlement.lua

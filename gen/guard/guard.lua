@@ -714,13 +714,45 @@ end
 return whole_number
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=135 file=functions/lib/limit/counter_pair.lua
+local window_weight = (function() -- rlfunc: lines=29 file=functions/lib/limit/window_weight.lua
+--- What a window's count still weighs in the next one: in proportion to its part that lies in the last window's length.
+--- @lib window_weight
+local window_weight = {}
+
+
+function window_weight.of(row, before, elapsed_ms)
+  local product = before * (row.window_ms - math.max(elapsed_ms, 0))
+  local weight = math.ceil(product / row.window_ms)
+  if product > 9007199254740992 then
+    return math.min(weight + 1, before)
+  end
+  return weight
+end
+
+
+function window_weight.fits_at(row, count, room)
+  local low, high = 0, row.window_ms
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if window_weight.of(row, count, middle) <= room then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return low
+end
+
+return window_weight
+end)()
+
+local counter_pair = (function() -- rlfunc: lines=111 file=functions/lib/limit/counter_pair.lua
 --- A sliding counter as a kind of limit: the use of this window, and of the previous one in proportion to its part that still lies in
 --- the last window's length.
 ---
 ---
 ---
---- @use clock refusal whole_number
+--- @use clock refusal whole_number window_weight
 --- @lib counter_pair
 --- @state sliding_counter 1 .
 local counter_pair = {redis_type = 'string', weighted = true}
@@ -762,30 +794,6 @@ local function read(row, key, answer)
   end
 end
 
-
-local function weigh(row, before, elapsed_ms)
-  local product = before * (row.window_ms - math.max(elapsed_ms, 0))
-  local weight = math.ceil(product / row.window_ms)
-  if product > 9007199254740992 then
-    return math.min(weight + 1, before)
-  end
-  return weight
-end
-
-
-local function fits_at(row, count, room)
-  local low, high = 0, row.window_ms
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if weigh(row, count, middle) <= room then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
-
 local function reset_after_us(row, answer)
   if answer.current > 0 then
     return (2 * row.window_ms - answer.elapsed_ms) * 1000
@@ -798,15 +806,15 @@ function counter_pair.check(row, key, cost, _, answer)
   if failure then
     return failure
   end
-  local left = row.limit - answer.current - weigh(row, answer.before, answer.elapsed_ms)
+  local left = row.limit - answer.current - window_weight.of(row, answer.before, answer.elapsed_ms)
   answer.allowed = cost <= left
   answer.remaining = math.max(left, 0)
   answer.reset_after_us = reset_after_us(row, answer)
   answer.retry_after_us = 0
   if not answer.allowed and answer.current + cost <= row.limit then
-    answer.retry_after_us = (fits_at(row, answer.before, row.limit - answer.current - cost) - answer.elapsed_ms) * 1000
+    answer.retry_after_us = (window_weight.fits_at(row, answer.before, row.limit - answer.current - cost) - answer.elapsed_ms) * 1000
   elseif not answer.allowed then
-    answer.retry_after_us = (row.window_ms - answer.elapsed_ms + fits_at(row, answer.current, row.limit - cost)) * 1000
+    answer.retry_after_us = (row.window_ms - answer.elapsed_ms + window_weight.fits_at(row, answer.current, row.limit - cost)) * 1000
   end
 end
 
@@ -1893,16 +1901,26 @@ return function(words)
 end
 end)()
 
-local accounts = (function() -- rlfunc: lines=128 file=functions/lib/cost/accounts.lua
---- The accounts of one call: budgets of one key are one account, which has one amount of the call.
----
----
---- @use account budget refusal
---- @lib accounts
-local accounts = {}
+local unit_amount = (function() -- rlfunc: lines=32 file=functions/lib/cost/unit_amount.lua
+--- A cost of a call in another unit than money.
+--- @use refusal
+--- @lib unit_amount
+--- @arg    unit        text[32] .
+--- @arg    amount      count[0..1000000000000000] .
+--- @arg    unreserved  bool? .
+local unit_amount = {}
+
+function unit_amount.prepare(row, above)
+  for i = 1, #above do
+    if above[i].unit == row.unit then
+      return nil, refusal.argument('unit must differ from those of the other rows: a call has one amount of each')
+    end
+  end
+  return row
+end
 
 
-local function amount_in(call, unit)
+function unit_amount.of(call, unit)
   if not unit then
     return call.amount_micros, false
   end
@@ -1915,6 +1933,29 @@ local function amount_in(call, unit)
   return 0, false
 end
 
+return unit_amount
+end)()
+
+-- A row that lib/unit_amount.lua declares, from the cells of its text.
+local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=8
+return function(words)
+  local rlfunc_row = {
+    unit = rlfunc.text('unit', rlfunc_pack.text(words[1]), 1, 32),
+    amount = rlfunc.count('amount', words[2], 0, 1000000000000000),
+    unreserved = (words[3] or '') ~= '' and rlfunc.bool('unreserved', words[3]),
+  }
+  return rlfunc_row
+end
+end)()
+
+local accounts = (function() -- rlfunc: lines=114 file=functions/lib/cost/accounts.lua
+--- The accounts of one call: budgets of one key are one account, which has one amount of the call.
+---
+---
+--- @use account budget unit_amount refusal
+--- @lib accounts
+local accounts = {}
+
 
 local function account_of(all, key, call, place)
   for i = 1, #all do
@@ -1923,7 +1964,7 @@ local function account_of(all, key, call, place)
     end
   end
   local unit = call.budgets[place].unit
-  local amount, unreserved = amount_in(call, unit)
+  local amount, unreserved = unit_amount.of(call, unit)
   local one = {
     key = key, unit = unit, place = place, amount = amount, unreserved = unreserved, charged = 0, rows = {nil}, charges = {nil}, counts = {nil, nil},
     now_us = call.now_us, began_us = call.now_us, exists = false, next_us = nil, last_us = nil, penalty_us = 0, punished_us = nil, moved = false, ends = nil,
@@ -2616,39 +2657,6 @@ function attempt_set.record(set, block, escalation)
 end
 
 return attempt_set
-end)()
-
-local unit_amount = (function() -- rlfunc: lines=18 file=functions/lib/cost/unit_amount.lua
---- A cost of a call in another unit than money.
---- @use refusal
---- @lib unit_amount
---- @arg    unit        text[32] .
---- @arg    amount      count[0..1000000000000000] .
---- @arg    unreserved  bool? .
-local unit_amount = {}
-
-function unit_amount.prepare(row, above)
-  for i = 1, #above do
-    if above[i].unit == row.unit then
-      return nil, refusal.argument('unit must differ from those of the other rows: a call has one amount of each')
-    end
-  end
-  return row
-end
-
-return unit_amount
-end)()
-
--- A row that lib/unit_amount.lua declares, from the cells of its text.
-local rlfunc_row_unit_amount = (function() -- rlfunc: shared lines=8
-return function(words)
-  local rlfunc_row = {
-    unit = rlfunc.text('unit', rlfunc_pack.text(words[1]), 1, 32),
-    amount = rlfunc.count('amount', words[2], 0, 1000000000000000),
-    unreserved = (words[3] or '') ~= '' and rlfunc.bool('unreserved', words[3]),
-  }
-  return rlfunc_row
-end
 end)()
 
 local challenge_set = (function() -- rlfunc: lines=81 file=functions/lib/challenge/challenge_set.lua

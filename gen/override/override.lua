@@ -349,24 +349,19 @@ end
 return refusal
 end)()
 
-local override_set = (function() -- rlfunc: lines=135 file=functions/lib/override/override_set.lua
---- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and one per budget that has a top-up, and '' for the version.
----
----
----
---- @use clock refusal
---- @lib override_set
+local override_record = (function() -- rlfunc: lines=44 file=functions/lib/override/override_record.lua
+--- An override as a field of its namespace's hash.
+--- @use clock
+--- @lib override_record
 --- @state override_set 2 .
 ---
-local override_set = {}
-
-override_set.max_overrides = 1000
+local override_record = {}
 
 
 local most = {allow = 1, deny = 1, multiply = 1000000, add = 1000000000000000}
 
 
-local function parse(field, text, clock_us)
+function override_record.parse(field, text, clock_us)
   local effect, number, ends, set, by_size, unit_size, rest = string.match(text, '^(%l+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
   local budget_size, named = string.match(field, '^(%d+) (.+)$')
   if not named or not effect or not most[effect] then
@@ -388,15 +383,29 @@ local function parse(field, text, clock_us)
 end
 
 
-local function field(row)
+function override_record.field(row)
   return string.format('%.0f ', #row.budget) .. row.budget .. row.subject
 end
 
 
-local function text(row)
+function override_record.text(row)
   local n = math.max(row.factor, row.amount_micros)
   return string.format('%s %.0f %.0f %.0f %.0f %.0f ', row.effect, n, row.ends_us, row.set_us, #row.by, #row.unit) .. row.by .. row.unit .. row.reason
 end
+
+return override_record
+end)()
+
+local override_set = (function() -- rlfunc: lines=97 file=functions/lib/override/override_set.lua
+--- The overrides of a namespace, in one hash of at most 1,000: a field per subject, and one per budget that has a top-up, and '' for the version.
+---
+---
+---
+--- @use clock refusal override_record
+--- @lib override_set
+local override_set = {}
+
+override_set.max_overrides = 1000
 
 
 function override_set.version(key)
@@ -419,7 +428,7 @@ function override_set.read(key, clock_us)
     if all[i] == '' then
       version = clock.parse_us(all[i + 1])
     else
-      local row = parse(all[i], all[i + 1], clock_us)
+      local row = override_record.parse(all[i], all[i + 1], clock_us)
       if not row then
         return nil, refusal.state(key, 'holds data that is not an override')
       end
@@ -443,7 +452,7 @@ function override_set.remove(set, subject, budget)
     local row = set.rows[i]
     if row.subject == subject and (not budget or row.budget == budget) then
       table.remove(set.rows, i)
-      removed[#removed + 1] = field(row)
+      removed[#removed + 1] = override_record.field(row)
     end
   end
   return removed
@@ -464,7 +473,7 @@ function override_set.store(key, set, clock_us, row)
     left_us = math.max(left_us, set.rows[i].left_us)
   end
   if row then
-    redis.call('HSET', key, field(row), text(row))
+    redis.call('HSET', key, override_record.field(row), override_record.text(row))
   end
   redis.call('HSET', key, '', string.format('%.0f', version))
   clock.expire(key, left_us)

@@ -584,13 +584,45 @@ end
 return whole_number
 end)()
 
-local counter_pair = (function() -- rlfunc: lines=135 file=functions/lib/limit/counter_pair.lua
+local window_weight = (function() -- rlfunc: lines=29 file=functions/lib/limit/window_weight.lua
+--- What a window's count still weighs in the next one: in proportion to its part that lies in the last window's length.
+--- @lib window_weight
+local window_weight = {}
+
+
+function window_weight.of(row, before, elapsed_ms)
+  local product = before * (row.window_ms - math.max(elapsed_ms, 0))
+  local weight = math.ceil(product / row.window_ms)
+  if product > 9007199254740992 then
+    return math.min(weight + 1, before)
+  end
+  return weight
+end
+
+
+function window_weight.fits_at(row, count, room)
+  local low, high = 0, row.window_ms
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if window_weight.of(row, count, middle) <= room then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return low
+end
+
+return window_weight
+end)()
+
+local counter_pair = (function() -- rlfunc: lines=111 file=functions/lib/limit/counter_pair.lua
 --- A sliding counter as a kind of limit: the use of this window, and of the previous one in proportion to its part that still lies in
 --- the last window's length.
 ---
 ---
 ---
---- @use clock refusal whole_number
+--- @use clock refusal whole_number window_weight
 --- @lib counter_pair
 --- @state sliding_counter 1 .
 local counter_pair = {redis_type = 'string', weighted = true}
@@ -632,30 +664,6 @@ local function read(row, key, answer)
   end
 end
 
-
-local function weigh(row, before, elapsed_ms)
-  local product = before * (row.window_ms - math.max(elapsed_ms, 0))
-  local weight = math.ceil(product / row.window_ms)
-  if product > 9007199254740992 then
-    return math.min(weight + 1, before)
-  end
-  return weight
-end
-
-
-local function fits_at(row, count, room)
-  local low, high = 0, row.window_ms
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if weigh(row, count, middle) <= room then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
-
 local function reset_after_us(row, answer)
   if answer.current > 0 then
     return (2 * row.window_ms - answer.elapsed_ms) * 1000
@@ -668,15 +676,15 @@ function counter_pair.check(row, key, cost, _, answer)
   if failure then
     return failure
   end
-  local left = row.limit - answer.current - weigh(row, answer.before, answer.elapsed_ms)
+  local left = row.limit - answer.current - window_weight.of(row, answer.before, answer.elapsed_ms)
   answer.allowed = cost <= left
   answer.remaining = math.max(left, 0)
   answer.reset_after_us = reset_after_us(row, answer)
   answer.retry_after_us = 0
   if not answer.allowed and answer.current + cost <= row.limit then
-    answer.retry_after_us = (fits_at(row, answer.before, row.limit - answer.current - cost) - answer.elapsed_ms) * 1000
+    answer.retry_after_us = (window_weight.fits_at(row, answer.before, row.limit - answer.current - cost) - answer.elapsed_ms) * 1000
   elseif not answer.allowed then
-    answer.retry_after_us = (row.window_ms - answer.elapsed_ms + fits_at(row, answer.current, row.limit - cost)) * 1000
+    answer.retry_after_us = (row.window_ms - answer.elapsed_ms + window_weight.fits_at(row, answer.current, row.limit - cost)) * 1000
   end
 end
 

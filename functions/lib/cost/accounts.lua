@@ -1,23 +1,9 @@
 --- The accounts of one call: budgets of one key are one account, which has one amount of the call.
 ---
 --- call has what all functions here take: the budgets and their keys, the amounts in money and units, and the time.
---- @use account budget refusal
+--- @use account budget unit_amount refusal
 --- @lib accounts
 local accounts = {}
-
--- Returns the amount of the call in a unit, 0 if it names none, and whether it must only fit.
-local function amount_in(call, unit)
-  if not unit then
-    return call.amount_micros, false
-  end
-  for i = 1, #call.units do
-    local row = call.units[i]
-    if row.unit == unit then
-      return row.amount, row.unreserved
-    end
-  end
-  return 0, false
-end
 
 -- Returns the account of a key, which is new with its first budget.
 local function account_of(all, key, call, place)
@@ -27,7 +13,7 @@ local function account_of(all, key, call, place)
     end
   end
   local unit = call.budgets[place].unit
-  local amount, unreserved = amount_in(call, unit)
+  local amount, unreserved = unit_amount.of(call, unit)
   local one = {
     key = key, unit = unit, place = place, amount = amount, unreserved = unreserved, charged = 0, rows = {nil}, charges = {nil}, counts = {nil, nil},
     now_us = call.now_us, began_us = call.now_us, exists = false, next_us = nil, last_us = nil, penalty_us = 0, punished_us = nil, moved = false, ends = nil,

@@ -15,4 +15,18 @@ function unit_amount.prepare(row, above)
   return row
 end
 
+-- Returns the amount of a call in a unit, 0 if it names none, and whether it must only fit; without a unit the amount in money.
+function unit_amount.of(call, unit)
+  if not unit then
+    return call.amount_micros, false
+  end
+  for i = 1, #call.units do
+    local row = call.units[i]
+    if row.unit == unit then
+      return row.amount, row.unreserved
+    end
+  end
+  return 0, false
+end
+
 return unit_amount

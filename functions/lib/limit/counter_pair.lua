@@ -3,7 +3,7 @@
 ---
 --- The key expires two windows after this one began, so its expiry says how far this one has gone. If the clock is set back, a window
 --- that begins in the future counts as if it began now, and the previous one in full.
---- @use clock refusal whole_number
+--- @use clock refusal whole_number window_weight
 --- @lib counter_pair
 --- @state sliding_counter 1 '<use of the previous window> <use of this one>': '7 3'; the key expires two windows after this one began
 local counter_pair = {redis_type = 'string', weighted = true}
@@ -45,30 +45,6 @@ local function read(row, key, answer)
   end
 end
 
--- Returns what the previous window still counts, rounded up: by one more where the product is above 2^53, and so not exact.
-local function weigh(row, before, elapsed_ms)
-  local product = before * (row.window_ms - math.max(elapsed_ms, 0))
-  local weight = math.ceil(product / row.window_ms)
-  if product > 9007199254740992 then
-    return math.min(weight + 1, before)
-  end
-  return weight
-end
-
--- Returns how far a window has gone when a count of the previous one weighs at most room, by bisection.
-local function fits_at(row, count, room)
-  local low, high = 0, row.window_ms
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if weigh(row, count, middle) <= room then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
-
 local function reset_after_us(row, answer)
   if answer.current > 0 then
     return (2 * row.window_ms - answer.elapsed_ms) * 1000
@@ -81,15 +57,15 @@ function counter_pair.check(row, key, cost, _, answer)
   if failure then
     return failure
   end
-  local left = row.limit - answer.current - weigh(row, answer.before, answer.elapsed_ms)
+  local left = row.limit - answer.current - window_weight.of(row, answer.before, answer.elapsed_ms)
   answer.allowed = cost <= left
   answer.remaining = math.max(left, 0)
   answer.reset_after_us = reset_after_us(row, answer)
   answer.retry_after_us = 0
   if not answer.allowed and answer.current + cost <= row.limit then
-    answer.retry_after_us = (fits_at(row, answer.before, row.limit - answer.current - cost) - answer.elapsed_ms) * 1000
+    answer.retry_after_us = (window_weight.fits_at(row, answer.before, row.limit - answer.current - cost) - answer.elapsed_ms) * 1000
   elseif not answer.allowed then
-    answer.retry_after_us = (row.window_ms - answer.elapsed_ms + fits_at(row, answer.current, row.limit - cost)) * 1000
+    answer.retry_after_us = (row.window_ms - answer.elapsed_ms + window_weight.fits_at(row, answer.current, row.limit - cost)) * 1000
   end
 end
 
