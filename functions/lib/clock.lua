@@ -89,9 +89,10 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
--- Extends a key's expiry but never shortens it: for keys that hold entries of several callers. Returns whether none of them needs the key longer.
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+-- Extends a key's expiry by a span that calls repeat, but never shortens it: for keys that hold entries of several callers. Returns whether
+-- none of them needs the key longer.
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 

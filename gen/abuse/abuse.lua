@@ -311,7 +311,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=91
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -404,8 +404,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -727,11 +728,11 @@ end
 redis.register_function{
   function_name = 'abuse_v1_attempt', description = 'Records an attempt, and blocks the subject if it is the threshold-th in a tier\'s window.',
   callback = function(keys, args)
-    local ok, reply = pcall(abuse_v1_attempt, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(abuse_v1_attempt, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -785,11 +786,11 @@ end
 redis.register_function{
   function_name = 'abuse_v1_block', description = 'Blocks a subject manually. It is not a strike and never shortens a block; call unblock first to shorten one.',
   callback = function(keys, args)
-    local ok, reply = pcall(abuse_v1_block, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(abuse_v1_block, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -819,11 +820,11 @@ end
 redis.register_function{
   function_name = 'abuse_v1_forgive', description = 'Forgets a subject\'s attempts, as after a successful login. A block and the strikes remain.',
   callback = function(keys, args)
-    local ok, reply = pcall(abuse_v1_forgive, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(abuse_v1_forgive, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -899,11 +900,11 @@ redis.register_function{
   function_name = 'abuse_v1_status', description = 'Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local ok, reply = pcall(abuse_v1_status, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(abuse_v1_status, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -943,11 +944,11 @@ end
 redis.register_function{
   function_name = 'abuse_v1_unblock', description = 'Ends a subject\'s block, whether a tier or an operator started it.',
   callback = function(keys, args)
-    local ok, reply = pcall(abuse_v1_unblock, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(abuse_v1_unblock, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

@@ -216,7 +216,7 @@ local rlfunc = (function() -- rlfunc: shared lines=210
   return entry
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -309,8 +309,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -558,11 +559,11 @@ end
 redis.register_function{
   function_name = 'challenge_v1_consume', description = 'Consumes a challenge: of any number of concurrent callers, exactly one gets consumed.',
   callback = function(keys, args)
-    local ok, reply = pcall(challenge_v1_consume, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(challenge_v1_consume, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -653,11 +654,11 @@ end
 redis.register_function{
   function_name = 'challenge_v1_issue', description = 'Stores a one-time challenge, or returns an unused one of the subject.',
   callback = function(keys, args)
-    local ok, reply = pcall(challenge_v1_issue, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(challenge_v1_issue, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -710,11 +711,11 @@ redis.register_function{
   function_name = 'challenge_v1_peek', description = 'Returns what a challenge is for and whether it can be consumed; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local ok, reply = pcall(challenge_v1_peek, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(challenge_v1_peek, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

@@ -216,7 +216,7 @@ local rlfunc = (function() -- rlfunc: shared lines=210
   return entry
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -309,8 +309,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -341,7 +342,7 @@ local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurren
 local holder_set = {}
 
 
-local most_removed = 100
+local most_removed = '100'
 
 
 holder_set.keep_us = 3600000000
@@ -382,7 +383,7 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', 0, extra > 0 and -1 or most_removed)
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)
@@ -418,7 +419,7 @@ end
 
 
 function holder_set.extend(key, holder, ends_us, now_us)
-  redis.call('ZADD', key, string.format('%.0f', ends_us), 'lease:' .. holder)
+  redis.call('ZADD', key, string.format('%d', ends_us), 'lease:' .. holder)
   clock.extend(key, ends_us - now_us + holder_set.keep_us)
 end
 
@@ -430,7 +431,7 @@ function holder_set.add(set, holder, weight, ends_us)
   if set.in_use > 0 then
     holder_set.extend(set.key, holder, ends_us, set.now_us)
   else
-    redis.call('ZADD', set.key, string.format('%.0f', ends_us), 'lease:' .. holder)
+    redis.call('ZADD', set.key, string.format('%d', ends_us), 'lease:' .. holder)
     clock.expire(set.key, ends_us - set.now_us + holder_set.keep_us)
   end
   if weight > 1 then
@@ -568,11 +569,11 @@ end
 redis.register_function{
   function_name = 'concurrency_v1_acquire', description = 'Acquires a place for a holder if the places in use and this one fit the limit.',
   callback = function(keys, args)
-    local ok, reply = pcall(concurrency_v1_acquire, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(concurrency_v1_acquire, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -626,11 +627,11 @@ redis.register_function{
   function_name = 'concurrency_v1_peek', description = 'Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local ok, reply = pcall(concurrency_v1_peek, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(concurrency_v1_peek, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -682,11 +683,11 @@ end
 redis.register_function{
   function_name = 'concurrency_v1_release', description = 'Releases a holder\'s place, which is free at once.',
   callback = function(keys, args)
-    local ok, reply = pcall(concurrency_v1_release, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(concurrency_v1_release, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -742,11 +743,11 @@ end
 redis.register_function{
   function_name = 'concurrency_v1_renew', description = 'Extends a holder\'s lease, if it has not ended; a shorter lease than it has left changes nothing.',
   callback = function(keys, args)
-    local ok, reply = pcall(concurrency_v1_renew, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(concurrency_v1_renew, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

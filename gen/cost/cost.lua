@@ -311,7 +311,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=91
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -404,8 +404,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -1325,11 +1326,11 @@ redis.register_function{
   function_name = 'cost_v1_peek', description = 'Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local ok, reply = pcall(cost_v1_peek, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(cost_v1_peek, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -1424,11 +1425,11 @@ end
 redis.register_function{
   function_name = 'cost_v1_reserve', description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.',
   callback = function(keys, args)
-    local ok, reply = pcall(cost_v1_reserve, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(cost_v1_reserve, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -1463,11 +1464,11 @@ end
 redis.register_function{
   function_name = 'cost_v1_reset', description = 'Forgets everything that a subject has spent and reserved, and its penalty.',
   callback = function(keys, args)
-    local ok, reply = pcall(cost_v1_reset, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(cost_v1_reset, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -1551,11 +1552,11 @@ end
 redis.register_function{
   function_name = 'cost_v1_settle', description = 'Replaces what a receipt reserved by the actual cost, once, however often it is called and however late.',
   callback = function(keys, args)
-    local ok, reply = pcall(cost_v1_settle, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(cost_v1_settle, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

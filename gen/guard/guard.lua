@@ -311,7 +311,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=91
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -404,8 +404,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -1199,7 +1200,7 @@ local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurren
 local holder_set = {}
 
 
-local most_removed = 100
+local most_removed = '100'
 
 
 holder_set.keep_us = 3600000000
@@ -1240,7 +1241,7 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', 0, extra > 0 and -1 or most_removed)
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)
@@ -1276,7 +1277,7 @@ end
 
 
 function holder_set.extend(key, holder, ends_us, now_us)
-  redis.call('ZADD', key, string.format('%.0f', ends_us), 'lease:' .. holder)
+  redis.call('ZADD', key, string.format('%d', ends_us), 'lease:' .. holder)
   clock.extend(key, ends_us - now_us + holder_set.keep_us)
 end
 
@@ -1288,7 +1289,7 @@ function holder_set.add(set, holder, weight, ends_us)
   if set.in_use > 0 then
     holder_set.extend(set.key, holder, ends_us, set.now_us)
   else
-    redis.call('ZADD', set.key, string.format('%.0f', ends_us), 'lease:' .. holder)
+    redis.call('ZADD', set.key, string.format('%d', ends_us), 'lease:' .. holder)
     clock.expire(set.key, ends_us - set.now_us + holder_set.keep_us)
   end
   if weight > 1 then
@@ -3204,11 +3205,11 @@ end
 redis.register_function{
   function_name = 'guard_v1_admit', description = 'Decides a request: everything is allowed and charged, or nothing is.',
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_admit, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_admit, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -3292,11 +3293,11 @@ redis.register_function{
   function_name = 'guard_v1_peek', description = 'Lists a subject\'s attempts, strikes and challenges; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_peek, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_peek, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -3408,11 +3409,11 @@ end
 redis.register_function{
   function_name = 'guard_v1_refund', description = 'Refunds what one admit call charged, as if the request had not come; its attempt remains.',
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_refund, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_refund, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -3488,11 +3489,11 @@ end
 redis.register_function{
   function_name = 'guard_v1_release', description = 'Releases the places that an admit call charged of limits of kind concurrency. Places that the holder does not have are skipped.',
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_release, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_release, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -3559,11 +3560,11 @@ end
 redis.register_function{
   function_name = 'guard_v1_renew', description = 'Extends the leases on the places that an admit call charged of limits of kind concurrency.',
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_renew, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_renew, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -3645,11 +3646,11 @@ end
 redis.register_function{
   function_name = 'guard_v1_settle', description = 'Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however often it is called.',
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_settle, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_settle, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -3722,11 +3723,11 @@ end
 redis.register_function{
   function_name = 'guard_v1_take', description = 'Charges as much as one limit has left, up to most: for a process that takes tokens of a hot limit in batches.',
   callback = function(keys, args)
-    local ok, reply = pcall(guard_v1_take, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(guard_v1_take, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

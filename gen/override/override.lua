@@ -216,7 +216,7 @@ local rlfunc = (function() -- rlfunc: shared lines=210
   return entry
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -309,8 +309,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -558,11 +559,11 @@ end
 redis.register_function{
   function_name = 'override_v1_clear', description = 'Clears the overrides of a subject, or its top-up of one budget, or all overrides of a namespace, including unreadable ones.',
   callback = function(keys, args)
-    local ok, reply = pcall(override_v1_clear, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(override_v1_clear, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -636,11 +637,11 @@ redis.register_function{
   function_name = 'override_v1_list', description = 'Lists the active overrides by subject and budget, unless the caller already has this version; writes nothing.',
   flags = {'no-writes'},
   callback = function(keys, args)
-    local ok, reply = pcall(override_v1_list, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(override_v1_list, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -739,11 +740,11 @@ end
 redis.register_function{
   function_name = 'override_v1_set', description = 'Sets an override of a subject, replacing its current one. A top-up of a budget (effect add) replaces only that of the same budget.',
   callback = function(keys, args)
-    local ok, reply = pcall(override_v1_set, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(override_v1_set, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

@@ -311,7 +311,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=91
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=111 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
 --- The server's clock: the only file that reads time, and the only one that sets an expiry.
 ---
 ---
@@ -404,8 +404,9 @@ function clock.expire(key, ttl_us)
 end
 
 
-function clock.extend(key, ttl_us)
-  local ttl_ms = math.ceil(ttl_us / 1000)
+
+function clock.extend(key, span_us)
+  local ttl_ms = spans.texts[-span_us] or keep(span_us)
   return redis.call('PEXPIRE', key, ttl_ms, 'GT') == 1 or redis.call('PEXPIRE', key, ttl_ms, 'NX') == 1
 end
 
@@ -1069,7 +1070,7 @@ local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurren
 local holder_set = {}
 
 
-local most_removed = 100
+local most_removed = '100'
 
 
 holder_set.keep_us = 3600000000
@@ -1110,7 +1111,7 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', 0, extra > 0 and -1 or most_removed)
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)
@@ -1146,7 +1147,7 @@ end
 
 
 function holder_set.extend(key, holder, ends_us, now_us)
-  redis.call('ZADD', key, string.format('%.0f', ends_us), 'lease:' .. holder)
+  redis.call('ZADD', key, string.format('%d', ends_us), 'lease:' .. holder)
   clock.extend(key, ends_us - now_us + holder_set.keep_us)
 end
 
@@ -1158,7 +1159,7 @@ function holder_set.add(set, holder, weight, ends_us)
   if set.in_use > 0 then
     holder_set.extend(set.key, holder, ends_us, set.now_us)
   else
-    redis.call('ZADD', set.key, string.format('%.0f', ends_us), 'lease:' .. holder)
+    redis.call('ZADD', set.key, string.format('%d', ends_us), 'lease:' .. holder)
     clock.expire(set.key, ends_us - set.now_us + holder_set.keep_us)
   end
   if weight > 1 then
@@ -1762,11 +1763,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_check', description = 'Decides up to 16 limits together, for one subject or several: all are charged, or none.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_check, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_check, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -1838,11 +1839,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_fixed_window', description = 'Charges cost while at most limit is charged in the window, which begins with the first call.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_fixed_window, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_fixed_window, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -1922,11 +1923,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_gcra', description = 'Takes cost tokens from a bucket that steadily gains limit tokens per period and holds at most burst.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_gcra, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_gcra, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -2010,11 +2011,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_quota', description = 'Charges cost while at most limit is charged in a period of the calendar, such as a month in Berlin.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_quota, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_quota, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -2109,11 +2110,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_refund', description = 'Gives back what a call charged, as if it had not come: one of check, or with one limit of the function of its kind.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_refund, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_refund, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -2167,11 +2168,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_reset', description = 'Resets limits, as if nothing had been charged; and forgets a receipt, if one is given.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_reset, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_reset, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -2244,11 +2245,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_sliding_counter', description = 'Charges cost while the use of the last window\'s length, estimated from two counters, stays within limit.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_sliding_counter, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_sliding_counter, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }
@@ -2335,11 +2336,11 @@ end
 redis.register_function{
   function_name = 'ratelimit_v1_sliding_log', description = 'Admits a request while fewer than limit were admitted in the window that ends now.',
   callback = function(keys, args)
-    local ok, reply = pcall(ratelimit_v1_sliding_log, keys, args)
-    if ok and reply then
+    local rlfunc_ok, reply = pcall(ratelimit_v1_sliding_log, keys, args)
+    if rlfunc_ok and reply then
       return reply
     end
-    local answer, raise = rlfunc.failed(ok, reply, keys, rlfunc_types)
+    local answer, raise = rlfunc.failed(rlfunc_ok, reply, keys, rlfunc_types)
     return answer or error(raise, 0)
   end,
 }

@@ -8,7 +8,7 @@
 local holder_set = {}
 
 -- An acquisition removes at most this many leases that have ended, or all of them if a holder has several places.
-local most_removed = 100
+local most_removed = '100'
 
 -- How long the key outlives its last lease, and so does the last fence: a lease is removed together with its fence.
 holder_set.keep_us = 3600000000
@@ -49,7 +49,7 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', 0, extra > 0 and -1 or most_removed)
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)
@@ -85,7 +85,7 @@ end
 
 -- Lets a lease that lasts end later.
 function holder_set.extend(key, holder, ends_us, now_us)
-  redis.call('ZADD', key, string.format('%.0f', ends_us), 'lease:' .. holder)
+  redis.call('ZADD', key, string.format('%d', ends_us), 'lease:' .. holder)
   clock.extend(key, ends_us - now_us + holder_set.keep_us)
 end
 
@@ -97,7 +97,7 @@ function holder_set.add(set, holder, weight, ends_us)
   if set.in_use > 0 then
     holder_set.extend(set.key, holder, ends_us, set.now_us)
   else -- the key may be new
-    redis.call('ZADD', set.key, string.format('%.0f', ends_us), 'lease:' .. holder)
+    redis.call('ZADD', set.key, string.format('%d', ends_us), 'lease:' .. holder)
     clock.expire(set.key, ends_us - set.now_us + holder_set.keep_us)
   end
   if weight > 1 then
