@@ -16,7 +16,7 @@
 --- @result tiers           group                one row per tier
 --- @result tiers.count     count[0..1000000]    attempts in the tier's window: 3
 --- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
-local function status(bucket, attempts, strikes, tiers, strike_memory_us)
+local function status(bucket, attempts, strikes, tiers, strike_memory_us) -- rlfunc:ignore key-loop 64 strikes at most
   local left_ms, tier, reason = block_state.read(bucket)
   if not left_ms then
     return nil, tier

@@ -849,7 +849,7 @@ do -- rlfunc: lines=29 file=functions/abuse/status.lua
 --- @result tiers           group .
 --- @result tiers.count     count[0..1000000] .
 --- @error  RLSTATE .
-local function status(bucket, attempts, strikes, tiers, strike_memory_us)
+local function status(bucket, attempts, strikes, tiers, strike_memory_us) -- rlfunc:ignore key-loop 64 strikes at most
   local left_ms, tier, reason = block_state.read(bucket)
   if not left_ms then
     return nil, tier

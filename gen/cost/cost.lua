@@ -1237,13 +1237,12 @@ end
 return settlement
 end)()
 
-do -- rlfunc: lines=38 file=functions/cost/peek.lua
+do -- rlfunc: lines=37 file=functions/cost/peek.lua
 --- Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.
 --- @use clock accounts budget reservation reservation_record unit_amount
 --- @flags  no-writes
 --- @subject .
---- @key    bucket      hash[spent] .
---- @key    record      string[reservation:<receipt>]?receipt .
+--- @key    record      string[reservation:<receipt>] .
 --- @arg    budgets     group(budget)[1..16] .
 --- @arg    estimate    micros[0..1000000000000000]=0 .
 --- @arg    receipt     text[256]? .
@@ -1256,9 +1255,9 @@ do -- rlfunc: lines=38 file=functions/cost/peek.lua
 --- @result budgets     group(budget) .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function peek(bucket, record, budgets, budgets_spent, estimate_micros, receipt, units)
+local function peek(record, budgets, budgets_spent, estimate_micros, receipt, units)
   local found, unreadable = false, nil
-  if record then
+  if receipt then
     found, unreadable = reservation_record.read(record)
   end
   if found == nil then
@@ -1279,12 +1278,12 @@ end
 local rlfunc_budgets = rlfunc_pack.rows('budgets', 1, 16, 2, 6, 180, rlfunc_row_budget, nil, budget.prepare)
 local rlfunc_units = rlfunc_pack.rows('units', 0, 4, 2, 3, 115, rlfunc_row_unit_amount, nil, unit_amount.prepare)
 local rlfunc_keys_of_budgets_spent = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['spent'] = 'hash', ['reservation'] = 'string'}
+local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins peek to Redis.
 local function cost_v1_peek(keys, args)
-  if #keys < 1 or #keys > 18 or #args < 1 or #args > 4 then
-    rlfunc.arity('peek', 1, 18, 1, 4)
+  if #keys < 2 or #keys > 17 or #args < 1 or #args > 4 then
+    rlfunc.arity('peek', 2, 17, 1, 4)
   end
   rlfunc.subject(keys[1])
   local budgets = rlfunc_budgets(args[1])
@@ -1295,11 +1294,6 @@ local function cost_v1_peek(keys, args)
     units = (args[4] or '') ~= '' and rlfunc_units(args[4]) or rlfunc.none
   end
   local rlfunc_key = 1
-  local record
-  if receipt then
-    rlfunc_key = rlfunc_key + 1
-    record = keys[rlfunc_key]
-  end
   local budgets_spent = rlfunc.none
   if #budgets > 0 then
     budgets_spent = rlfunc.row_keys('budgets', rlfunc_keys_of_budgets_spent, keys, rlfunc_key + 1, 1, #budgets)
@@ -1308,7 +1302,7 @@ local function cost_v1_peek(keys, args)
   if #keys ~= rlfunc_key then
     rlfunc.other_number('peek', rlfunc_key)
   end
-  local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], record, budgets, budgets_spent, estimate_micros, receipt, units)
+  local out_allowed, out_reason, out_status, out_retry_after_us, out_reset_after_us, out_budgets = peek(keys[1], budgets, budgets_spent, estimate_micros, receipt, units)
   if out_allowed == nil then
     return out_reason
   end
@@ -1386,8 +1380,8 @@ local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins reserve to Redis.
 local function cost_v1_reserve(keys, args)
-  if #keys < 1 or #keys > 17 or #args < 3 or #args > 6 then
-    rlfunc.arity('reserve', 1, 17, 3, 6)
+  if #keys < 2 or #keys > 17 or #args < 3 or #args > 6 then
+    rlfunc.arity('reserve', 2, 17, 3, 6)
   end
   rlfunc.subject(keys[1])
   local receipt = rlfunc.text('receipt', args[1], 1, 256)
@@ -1514,8 +1508,8 @@ local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins settle to Redis.
 local function cost_v1_settle(keys, args)
-  if #keys < 1 or #keys > 17 or #args < 3 or #args > 5 then
-    rlfunc.arity('settle', 1, 17, 3, 5)
+  if #keys < 2 or #keys > 17 or #args < 3 or #args > 5 then
+    rlfunc.arity('settle', 2, 17, 3, 5)
   end
   rlfunc.subject(keys[1])
   local receipt = rlfunc.text('receipt', args[1], 1, 256)

@@ -3215,14 +3215,13 @@ redis.register_function{
 }
 end
 
-do -- rlfunc: lines=35 file=functions/guard/peek.lua
+do -- rlfunc: lines=34 file=functions/guard/peek.lua
 --- Lists a subject's attempts, strikes and challenges; writes nothing.
 ---
 ---
 ---
 --- @use clock refusal newest_entries
 --- @flags  no-writes
---- @key    bucket         any[peeked] .
 --- @key    challenges     hash[challenges] .
 --- @key    attempts       zset[attempts] .
 --- @key    strikes        list[strikes] .
@@ -3238,7 +3237,7 @@ do -- rlfunc: lines=35 file=functions/guard/peek.lua
 --- @result challenges.expires time .
 --- @result challenges.payload text[0..1024] .
 --- @error  RLSTATE .
-local function peek(bucket, challenges, attempts, strikes)
+local function peek(challenges, attempts, strikes)
   local clock_us = clock.now_us()
   local attempted = newest_entries.times(redis.call('ZRANGE', attempts, -newest_entries.max_rows, '-1'))
   local struck = newest_entries.times(redis.call('LRANGE', strikes, -newest_entries.max_rows, '-1'))
@@ -3251,15 +3250,15 @@ local function peek(bucket, challenges, attempts, strikes)
   end
   return clock_us, attempted, struck, issued
 end
-local rlfunc_types = {['peeked'] = 'any', ['challenges'] = 'hash', ['attempts'] = 'zset', ['strikes'] = 'list'}
+local rlfunc_types = {['challenges'] = 'hash', ['attempts'] = 'zset', ['strikes'] = 'list'}
 
 -- Joins peek to Redis.
 local function guard_v1_peek(keys, args)
-  if #keys ~= 4 or #args ~= 0 then
-    rlfunc.arity('peek', 4, 4, 0, 0)
+  if #keys ~= 3 or #args ~= 0 then
+    rlfunc.arity('peek', 3, 3, 0, 0)
   end
   rlfunc.subject(keys[1])
-  local out_now_us, out_attempts, out_strikes, out_challenges = peek(keys[1], keys[2], keys[3], keys[4])
+  local out_now_us, out_attempts, out_strikes, out_challenges = peek(keys[1], keys[2], keys[3])
   if out_now_us == nil then
     return out_attempts
   end
@@ -3425,7 +3424,7 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 ---
 ---
 --- @use clock limit holder_set
---- @key    bucket         any[places] .
+--- @subject .
 --- @key    left           string[left:<holder>] .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    holder         text[64] .
@@ -3434,7 +3433,7 @@ do -- rlfunc: lines=28 file=functions/guard/release.lua
 --- @result released       count[0..16] .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function release(bucket, left, limits, limits_state, holder, mark_us)
+local function release(left, limits, limits_state, holder, mark_us)
   local now_us, released = clock.now_us(), 0
   local marked = mark_us and redis.call('GET', left)
   for i = 1, #limits do
@@ -3456,12 +3455,12 @@ end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
 local rlfunc_mark_us = rlfunc.repeated(rlfunc.duration, 'mark', 1000, 3600000000)
-local rlfunc_types = {['places'] = 'any', ['left'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
+local rlfunc_types = {['left'] = 'string', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins release to Redis.
 local function guard_v1_release(keys, args)
-  if #keys < 2 or #keys > 18 or #args < 2 or #args > 3 then
-    rlfunc.arity('release', 2, 18, 2, 3)
+  if #keys < 2 or #keys > 17 or #args < 2 or #args > 3 then
+    rlfunc.arity('release', 2, 17, 2, 3)
   end
   rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
@@ -3470,7 +3469,7 @@ local function guard_v1_release(keys, args)
   if #args > 2 then
     mark_us = (args[3] or '') ~= '' and (rlfunc_mark_us.known[args[3]] or rlfunc.learn(rlfunc_mark_us, args[3])) or nil
   end
-  local rlfunc_key = 2
+  local rlfunc_key = 1
   local limits_state = rlfunc.none
   if #limits > 0 then
     limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
@@ -3480,7 +3479,7 @@ local function guard_v1_release(keys, args)
     rlfunc.other_number('release', rlfunc_key)
   end
   rlfunc_types.rows = limits
-  local out_released, rlfunc_refusal = release(keys[1], keys[2], limits, limits_state, holder, mark_us)
+  local out_released, rlfunc_refusal = release(keys[1], limits, limits_state, holder, mark_us)
   if out_released == nil then
     return rlfunc_refusal
   end
@@ -3505,14 +3504,14 @@ do -- rlfunc: lines=24 file=functions/guard/renew.lua
 ---
 ---
 --- @use clock limit holder_set
---- @key    bucket         any[places] .
+--- @subject .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    holder         text[64] .
 --- @must   limits.kind == 'concurrency': only places are held
 --- @result lost           count[0..16] .
 --- @error  RLARG .
 --- @error  RLSTATE .
-local function renew(bucket, limits, limits_state, holder)
+local function renew(limits, limits_state, holder)
   local now_us, lost = clock.now_us(), 0
   for i = 1, #limits do
     local own_ends_us, ends_us = holder_set.ends_us(limits_state[i], holder, now_us), now_us + limits[i].window_us
@@ -3531,17 +3530,17 @@ local function rlfunc_limits_own(limits)
 end
 local rlfunc_limits = rlfunc_pack.rows('limits', 1, 16, 2, 12, 338, rlfunc_row_limit, rlfunc_limits_own, limit.prepare)
 local rlfunc_keys_of_limits_state = {} -- lists by their length: every call fills one again
-local rlfunc_types = {['places'] = 'any', ['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
+local rlfunc_types = {['sliding_log'] = 'any', ['sliding_counter'] = 'any', ['fixed_window'] = 'any', ['gcra'] = 'any', ['quota'] = 'any', ['concurrency'] = 'any'}
 
 -- Joins renew to Redis.
 local function guard_v1_renew(keys, args)
-  if #keys < 1 or #keys > 17 or #args ~= 2 then
-    rlfunc.arity('renew', 1, 17, 2, 2)
+  if #keys < 1 or #keys > 16 or #args ~= 2 then
+    rlfunc.arity('renew', 1, 16, 2, 2)
   end
   rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
   local holder = rlfunc.text('holder', args[2], 1, 64)
-  local rlfunc_key = 1
+  local rlfunc_key = 0
   local limits_state = rlfunc.none
   if #limits > 0 then
     limits_state = rlfunc.row_keys('limits', rlfunc_keys_of_limits_state, keys, rlfunc_key + 1, 1, #limits)
@@ -3551,7 +3550,7 @@ local function guard_v1_renew(keys, args)
     rlfunc.other_number('renew', rlfunc_key)
   end
   rlfunc_types.rows = limits
-  local out_lost, rlfunc_refusal = renew(keys[1], limits, limits_state, holder)
+  local out_lost, rlfunc_refusal = renew(limits, limits_state, holder)
   if out_lost == nil then
     return rlfunc_refusal
   end
@@ -3608,8 +3607,8 @@ local rlfunc_types = {['reservation'] = 'string', ['spent'] = 'hash'}
 
 -- Joins settle to Redis.
 local function guard_v1_settle(keys, args)
-  if #keys < 1 or #keys > 17 or #args < 2 or #args > 5 then
-    rlfunc.arity('settle', 1, 17, 2, 5)
+  if #keys < 2 or #keys > 17 or #args < 2 or #args > 5 then
+    rlfunc.arity('settle', 2, 17, 2, 5)
   end
   rlfunc.subject(keys[1])
   local budgets = rlfunc_budgets(args[1])
@@ -3698,8 +3697,8 @@ local rlfunc_types = {['block'] = 'string', ['sliding_log'] = 'any', ['sliding_c
 
 -- Joins take to Redis.
 local function guard_v1_take(keys, args)
-  if #keys < 1 or #keys > 2 or #args ~= 2 then
-    rlfunc.arity('take', 1, 2, 2, 2)
+  if #keys ~= 2 or #args ~= 2 then
+    rlfunc.arity('take', 2, 2, 2, 2)
   end
   rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])

@@ -1724,8 +1724,8 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins check to Redis.
 local function ratelimit_v1_check(keys, args)
-  if #keys < 1 or #keys > 17 or #args < 1 or #args > 5 then
-    rlfunc.arity('check', 1, 17, 1, 5)
+  if #keys < 2 or #keys > 17 or #args < 1 or #args > 5 then
+    rlfunc.arity('check', 2, 17, 1, 5)
   end
   rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
@@ -2075,8 +2075,8 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins refund to Redis.
 local function ratelimit_v1_refund(keys, args)
-  if #keys < 1 or #keys > 17 or #args < 1 or #args > 6 then
-    rlfunc.arity('refund', 1, 17, 1, 6)
+  if #keys < 2 or #keys > 17 or #args < 1 or #args > 6 then
+    rlfunc.arity('refund', 2, 17, 1, 6)
   end
   rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
@@ -2140,8 +2140,8 @@ local rlfunc_types = {['receipt'] = 'string', ['sliding_log'] = 'any', ['sliding
 
 -- Joins reset to Redis.
 local function ratelimit_v1_reset(keys, args)
-  if #keys < 1 or #keys > 17 or #args < 1 or #args > 2 then
-    rlfunc.arity('reset', 1, 17, 1, 2)
+  if #keys < 2 or #keys > 17 or #args < 1 or #args > 2 then
+    rlfunc.arity('reset', 2, 17, 1, 2)
   end
   rlfunc.subject(keys[1])
   local limits = rlfunc_limits(args[1])
