@@ -6,7 +6,6 @@
 package breaking
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,12 +60,7 @@ func Compare(old, new *Snapshot) []Finding {
 			c.at(&functionRemoved, new.Root, 1, 1, "library %s %s was removed", c.library, gone.Spec.Version)
 		}
 	}
-	slices.SortFunc(c.found, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
-			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message),
-		)
-	})
+	slices.SortFunc(c.found, func(a, b Finding) int { return diag.Compare(a.Diagnostic, b.Diagnostic) })
 	return slices.Compact(c.found)
 }
 

@@ -22,6 +22,14 @@ func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s (%s)", d.File, d.Line, d.Col, d.Message, d.Rule)
 }
 
+// Compare orders findings by file, line, column, rule and message.
+func Compare(a, b Diagnostic) int {
+	return cmp.Or(
+		cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col),
+		cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message),
+	)
+}
+
 // List is every finding of a run. Its error text has one finding per line.
 type List []Diagnostic
 
@@ -30,17 +38,9 @@ func (l *List) Add(file string, line, col int, rule, format string, args ...any)
 	*l = append(*l, Diagnostic{File: file, Line: line, Col: col, Rule: rule, Message: fmt.Sprintf(format, args...)})
 }
 
-// Sort orders the findings by file, line, column, rule and message, and drops exact repeats.
+// Sort orders the findings, and drops exact repeats.
 func (l *List) Sort() {
-	slices.SortFunc(*l, func(a, b Diagnostic) int {
-		return cmp.Or(
-			cmp.Compare(a.File, b.File),
-			cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Col, b.Col),
-			cmp.Compare(a.Rule, b.Rule),
-			cmp.Compare(a.Message, b.Message),
-		)
-	})
+	slices.SortFunc(*l, Compare)
 	*l = slices.Compact(*l)
 }
 
