@@ -284,11 +284,7 @@ func (r *fieldReader) checkRow(name string, row []spec.Field) {
 		}
 	}
 	for _, key := range g.Keys() {
-		for i, name := range append(key.SuffixBy[:len(key.SuffixBy):len(key.SuffixBy)], key.SuffixOf) {
-			if !partOfKey(g.Fields, name, i == len(key.SuffixBy)) {
-				r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a text field of the group without a default", g.Name, name)
-			}
-		}
+		r.checkEnds(key, row, RuleGroup, name+".%s is not a text field of the group without a default")
 		kind := func(f spec.Field) bool { return f.Name == key.SuffixKind && f.Kind == spec.KindEnum && !f.Optional }
 		if key.SuffixKind != "" && !slices.ContainsFunc(g.Fields, kind) {
 			r.add(key.Line, key.Col, RuleGroup, "%s.%s is not a required enum field of the group", g.Name, key.SuffixKind)
@@ -296,24 +292,15 @@ func (r *fieldReader) checkRow(name string, row []spec.Field) {
 	}
 }
 
-// partOfKey reports whether fields have a text of this name that can be part of a key, or before its last part a duration. Clients make
-// the key, and do not know a default.
-func partOfKey(fields []spec.Field, name string, last bool) bool {
-	return slices.ContainsFunc(fields, func(f spec.Field) bool {
-		return f.Name == name && f.DefaultOf == "" && f.Default == nil && (f.Kind == spec.KindText || f.Kind == spec.KindDuration && !last)
-	})
-}
-
-// checkEnds finds keys outside groups that do not end in a text argument.
-func (r *fieldReader) checkEnds(params []spec.Field) {
-	for _, k := range params {
-		if k.SuffixOf == "" {
-			continue
-		}
-		for i, name := range append(k.SuffixBy[:len(k.SuffixBy):len(k.SuffixBy)], k.SuffixOf) {
-			if !partOfKey(params, name, i == len(k.SuffixBy)) {
-				r.add(k.Line, k.Col, RuleKeys, "%s ends in %s, which is not a text argument without a default", k.Name, name)
-			}
+// checkEnds finds names in a key's suffix that cannot be part of it: the last is a text, and the others may be durations. Clients make the key,
+// and do not know a default.
+func (r *fieldReader) checkEnds(key spec.Field, fields []spec.Field, rule, format string) {
+	for i, name := range append(slices.Clone(key.SuffixBy), key.SuffixOf) {
+		last := i == len(key.SuffixBy)
+		if name != "" && !slices.ContainsFunc(fields, func(f spec.Field) bool {
+			return f.Name == name && f.DefaultOf == "" && f.Default == nil && (f.Kind == spec.KindText || f.Kind == spec.KindDuration && !last)
+		}) {
+			r.add(key.Line, key.Col, rule, format, name)
 		}
 	}
 }

@@ -56,7 +56,9 @@ func Function(f *luasrc.File, libs map[string]*Lib) (spec.Function, diag.List) {
 	r.checkGroups(fn.Params)
 	r.checkGroups(fn.Results)
 	r.checkWith(fn.Params)
-	r.checkEnds(fn.Params)
+	for _, k := range fn.Keys() {
+		r.checkEnds(k, fn.Params, RuleKeys, k.Name+" ends in %s, which is not a text argument without a default")
+	}
 	r.checkSubject(fn.Params)
 	r.checkEnums(fn.Params, fn.Results)
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !slices.Contains(BesideContract, d.Rule) }) {
