@@ -192,23 +192,21 @@ func (l *Library) openObserved() {
 	})
 	set(relations["=="], func(L *lua.LState) int { L.Push(lua.LBool(l.equal(L))); return 1 })
 	set(relations["~="], func(L *lua.LState) int { L.Push(lua.LBool(!l.equal(L))); return 1 })
-	for operator, holds := range map[string]func(a, b float64) bool{
-		"<":  func(a, b float64) bool { return a < b },
-		"<=": func(a, b float64) bool { return a <= b },
-		">":  func(a, b float64) bool { return a > b },
-		">=": func(a, b float64) bool { return a >= b },
-	} {
-		set(relations[operator], func(L *lua.LState) int {
-			L.Push(lua.LBool(l.ordered(L, holds)))
-			return 1
-		})
-	}
+	less := func(a, b float64) bool { return a < b }
+	atMost := func(a, b float64) bool { return a <= b }
+	set(relations["<"], func(L *lua.LState) int { return l.ordered(L, L.Get(1), L.Get(2), "__lt", less) })
+	set(relations["<="], func(L *lua.LState) int { return l.ordered(L, L.Get(1), L.Get(2), "__le", atMost) })
+	set(relations[">"], func(L *lua.LState) int { return l.ordered(L, L.Get(2), L.Get(1), "__lt", less) }) // as Lua does
+	set(relations[">="], func(L *lua.LState) int { return l.ordered(L, L.Get(2), L.Get(1), "__le", atMost) })
 	set(lengthName, func(L *lua.LState) int {
 		v := L.Get(1)
 		if t, ok := v.(*lua.LTable); ok && t.Metatable == lua.LNil {
 			if length, elements, last := shape(t); elements != last {
 				l.doubt(L, "hole", "takes the length of a list with a hole: "+strconv.Itoa(length)+" here, and perhaps another on a server")
 			}
+		}
+		if t := v.Type(); t != lua.LTTable && t != lua.LTString && L.GetMetaField(v, "__len") == lua.LNil {
+			L.RaiseError("attempt to get length of a %s value", t.String())
 		}
 		L.Push(lua.LNumber(L.ObjLen(v)))
 		return 1
@@ -244,29 +242,32 @@ func (l *Library) equal(L *lua.LState) bool {
 }
 
 // ordered is < and its like.
-func (l *Library) ordered(L *lua.LState, holds func(a, b float64) bool) bool {
-	a, b := L.Get(1), L.Get(2)
+func (l *Library) ordered(L *lua.LState, a, b lua.LValue, event string, holds func(a, b float64) bool) int {
 	x, isNumber := a.(lua.LNumber)
 	y, isNumber2 := b.(lua.LNumber)
-	if isNumber && isNumber2 {
-		l.number(L, a)
-		l.number(L, b)
-		return holds(float64(x), float64(y))
-	}
 	s, isText := a.(lua.LString)
 	t, isText2 := b.(lua.LString)
 	switch {
+	case isNumber && isNumber2:
+		l.number(L, a)
+		l.number(L, b)
+		L.Push(lua.LBool(holds(float64(x), float64(y))))
 	case isText && isText2:
 		_, n := toNumber(a)
 		if _, m := toNumber(b); n && m && len(s) != len(t) {
 			l.doubt(L, "mixed-comparison", "compares two numbers as texts, in which '10' is less than '9'", string(s), string(t))
 		}
-		return holds(float64(strings.Compare(string(s), string(t))), 0)
-	case a.Type() == b.Type():
-		L.RaiseError("attempt to compare two %s values", a.Type().String())
+		L.Push(lua.LBool(holds(float64(strings.Compare(string(s), string(t))), 0)))
+	case a.Type() == b.Type() && L.GetMetaField(a, event) != lua.LNil && L.GetMetaField(a, event) == L.GetMetaField(b, event):
+		L.Push(L.GetMetaField(a, event))
+		L.Push(a)
+		L.Push(b)
+		L.Call(2, 1)
+		L.Push(lua.LBool(lua.LVAsBool(L.Get(-1))))
+	default:
+		L.RaiseError("attempt to compare %s with %s", a.Type().String(), b.Type().String())
 	}
-	L.RaiseError("attempt to compare %s with %s", a.Type().String(), b.Type().String())
-	return false
+	return 1
 }
 
 // number tells of a NaN in a comparison.
