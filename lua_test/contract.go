@@ -14,9 +14,6 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/contract"
 )
 
-// contractCalls is how often Contract calls each function, or a quarter of it with -short.
-const contractCalls = 1000
-
 // Contract calls the functions of the suite's libraries as their headers allow, in sequences that it draws, and checks what they do. It
 // needs no test of yours: the header says what may go in and what must come out. It finds, among others, results outside their bounds,
 // errors that the header does not declare, keys without an expiry, expiries made shorter than another call was promised, refused calls
@@ -29,18 +26,18 @@ const contractCalls = 1000
 // The same sequences are then played on the suite's real servers, whose replies, keys and expiries must be those of the embedded
 // engine. The clock moves there only for libraries that read it and set their expiries through lib/clock, and never back.
 //
-// The calls are the same each time, and fewer with -short. With RLFUNC_SEED, a whole number, they are others.
+// The calls are those of `rlfunc vet --run`, the same each time, and fewer with -short. With RLFUNC_SEED, a whole number, they are others.
 func Contract[C any](t *testing.T, su Suite[C]) {
 	t.Helper()
 	seed, err := contract.Seed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := contractCalls
+	o := contract.Options{Seed: seed}
 	if testing.Short() {
-		calls /= 4
+		o.Calls, o.Most = contract.DefaultCalls/2, contract.DefaultMost/4
 	}
-	report, err := contract.Run(su.read(t), contract.Options{Seed: seed, Calls: calls})
+	report, err := contract.Run(su.read(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}

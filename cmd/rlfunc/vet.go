@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 )
 
 func (a *app) vetCommand() *cobra.Command {
-	run, explain := false, ""
+	run, every, most, explain := false, false, 0, ""
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
@@ -28,9 +29,11 @@ good example.
 
 --run then also calls the functions, as their headers allow, on an engine inside the process, and
 checks what they do: results within their bounds, only declared errors, an expiry on every key, refused
-calls that change nothing, and more. Where a function runs a command that this engine does not have, a
-line says so, and the rest of the call is not judged. A finding is the shortest sequence of calls that shows it, printed
-as steps for a test. The calls are the same each time, unless you set RLFUNC_SEED.
+calls that change nothing, and more. It goes on until each line has run, or until --most calls of a
+library are made. Lines that never ran are listed, and are an error with --every-line. Where a function
+runs a command that this engine does not have, a line says so, and the rest of the call is not judged. A
+finding is the shortest sequence of calls that shows it, printed as steps for a test. The calls are the
+same each time, unless you set RLFUNC_SEED.
 
 To accept a finding, put a comment with a reason on its line:
   -- rlfunc:ignore RULE reason`,
@@ -49,7 +52,10 @@ To accept a finding, put a comment with a reason on its line:
 				return a.findings(err)
 			}
 			if run {
-				return a.runFunctions(cmd.Context(), tree)
+				return a.runFunctions(cmd.Context(), tree, most, every)
+			}
+			if every || cmd.Flags().Changed("most") {
+				return usageErrorf("--most and --every-line are for --run")
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"findings": codegen.Findings{}})
@@ -60,6 +66,8 @@ To accept a finding, put a comment with a reason on its line:
 	}
 	cmd.Flags().StringVar(&explain, "explain", "", "print the page of a rule instead, by its name in findings")
 	cmd.Flags().BoolVar(&run, "run", false, "also call the functions, and check what they do")
+	cmd.Flags().IntVar(&most, "most", contract.DefaultMost, "with --run: how many calls of a library to make for lines that none has reached")
+	cmd.Flags().BoolVar(&every, "every-line", false, "with --run: exit with 2 if a line never ran")
 	return cmd
 }
 
@@ -98,27 +106,33 @@ type runFinding struct {
 }
 
 // runFunctions calls the functions of each library, and prints what is wrong with them.
-func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
+func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree, most int, every bool) error {
 	seed, err := contract.Seed()
 	if err != nil {
 		return err
 	}
-	found, unreached, unchecked, made := []runFinding{}, []contract.Place{}, []contract.Unchecked{}, 0
+	found, unreached, reached, unchecked, made := []runFinding{}, []contract.Place{}, map[contract.Place]bool{}, []contract.Unchecked{}, 0
 	for _, lib := range tree.Libraries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		report, err := contract.Run([]*contract.Library{contract.Of(lib)}, contract.Options{Seed: seed})
+		report, err := contract.Run([]*contract.Library{contract.Of(lib)}, contract.Options{Seed: seed, Most: most})
 		if err != nil {
 			return err
 		}
 		made += report.Calls
 		unreached = append(unreached, report.Unreached...)
+		for _, p := range report.Reached {
+			reached[p] = true
+		}
 		unchecked = append(unchecked, report.Unchecked...)
 		for _, f := range report.Findings {
 			found = append(found, runFinding{codegen.Finding{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + ": " + f.Text}, f.Paste()})
 		}
 	}
+	unreached = slices.DeleteFunc(unreached, func(p contract.Place) bool { return reached[p] }) // by another library
+	slices.SortFunc(unreached, func(p, q contract.Place) int { return cmp.Or(strings.Compare(p.File, q.File), p.Line-q.Line) })
+	unreached = slices.Compact(unreached)
 	if a.json {
 		if err := a.printJSON(map[string]any{"findings": found, "calls": made, "seed": seed, "unreached": unreached, "unchecked": unchecked}); err != nil {
 			return err
@@ -138,7 +152,7 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 	}
 	a.note("no findings in %s of %s, drawn from seed %d", count(made, "call"), count(functionsOf(tree), "function"), seed)
 	for i, p := range unreached {
-		if i == 10 {
+		if i == 10 && !every {
 			a.note("  and %d more: --json and luatest.Contract list all", len(unreached)-i)
 			break
 		}
@@ -146,6 +160,9 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree) error {
 			a.note("not checked, because no call reached what begins at:")
 		}
 		a.note("  %s:%d", p.File, p.Line)
+	}
+	if every && len(unreached) > 0 {
+		return exitFindings
 	}
 	return nil
 }

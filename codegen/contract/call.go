@@ -53,14 +53,23 @@ func (c *call) clone() *call {
 	d := *c
 	d.values = slices.Clone(c.values)
 	for i, v := range d.values {
-		rows := slices.Clone(v.rows)
-		for j, r := range rows {
-			rows[j].cells = slices.Clone(r.cells)
-		}
-		d.values[i].rows = rows
+		d.values[i] = v.clone()
 	}
 	d.of, d.several = maps.Clone(c.of), maps.Clone(c.several)
 	return &d
+}
+
+func (v value) clone() value {
+	v.rows = slices.Clone(v.rows)
+	for i, r := range v.rows {
+		v.rows[i].cells = slices.Clone(r.cells)
+	}
+	return v
+}
+
+// has reports whether a row has this text in a cell.
+func (v value) has(cell int, text string) bool {
+	return slices.ContainsFunc(v.rows, func(r row) bool { return r.cells[cell].text == text })
 }
 
 // value returns an argument by its name.

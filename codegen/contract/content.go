@@ -44,6 +44,18 @@ func (c content) lessThan(before content) bool {
 	return true
 }
 
+// each visits the elements of a key with their texts: members, values, scores; a string is the element "".
+func (c content) each(visit func(element, text string)) {
+	switch {
+	case c.elements == nil:
+		visit("", c.text)
+	default:
+		for e, v := range c.elements {
+			visit(e, e+" "+v)
+		}
+	}
+}
+
 // A server is an embedded one with a clock of its own.
 type server struct {
 	*embedded.Server

@@ -14,8 +14,12 @@ import (
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// DefaultCalls is how often each function is called, where nothing else is said.
-const DefaultCalls = 200
+// DefaultCalls is how often each function is called at least, and DefaultMost how many calls are made in all while lines are not reached: a
+// second or two for most libraries.
+const (
+	DefaultCalls = 500
+	DefaultMost  = 6000
+)
 
 // Seed is that of RLFUNC_SEED, and 0 without one.
 func Seed() (uint64, error) {
@@ -34,8 +38,11 @@ func Seed() (uint64, error) {
 type Options struct {
 	// Seed draws the calls: the same seed draws the same ones. Defaults to 0.
 	Seed uint64
-	// Calls is how many to make, for each function. Defaults to DefaultCalls.
+	// Calls is how many to make at least, for each function. Defaults to DefaultCalls.
 	Calls int
+	// Most is up to how many calls of the library to go on, as long as there are lines that none has reached. It is a number and no time, so
+	// that a seed finds the same on every machine. Defaults to DefaultMost.
+	Most int
 	// Quick leaves out calls on keys with many elements, which take half of the time. Defaults to false.
 	Quick bool
 	// Unshrunk leaves sequences as they were drawn. Defaults to false.
@@ -82,6 +89,7 @@ type Report struct {
 	Findings  []Finding // by file and line
 	Unchecked []Unchecked
 	Unreached []Place  // blocks of the authors' files that no call has run
+	Reached   []Place  // the others
 	Sequences [][]Step // some that reach all that was reached, to be played on other servers
 }
 
@@ -119,9 +127,7 @@ type checker struct {
 
 // Run calls the functions of libraries that share keys, in random sequences, and checks what they do. The error is one of loading.
 func Run(libs []*Library, o Options) (*Report, error) {
-	if o.Calls == 0 {
-		o.Calls = DefaultCalls
-	}
+	o.Calls, o.Most = cmp.Or(o.Calls, DefaultCalls), cmp.Or(o.Most, DefaultMost)
 	w := newWatch(libs)
 	c := &checker{watch: w, server: newServer(w), libs: libs, drawer: newDrawer(o.Seed, libs, w.fills), known: map[[2]string]bool{}}
 	defer c.server.Close()
@@ -138,7 +144,8 @@ func Run(libs []*Library, o Options) (*Report, error) {
 	if !o.Quick {
 		c.growth()
 	}
-	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Unreached: c.unreached(), Findings: c.found, Unchecked: w.lacking}
+	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Findings: c.found, Unchecked: w.lacking}
+	r.Reached, r.Unreached = c.lines()
 	slices.SortFunc(r.Unchecked, func(a, b Unchecked) int { return cmp.Compare(a.String(), b.String()) })
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
 	return r, nil
@@ -147,16 +154,32 @@ func Run(libs []*Library, o Options) (*Report, error) {
 // explore plays random sequences, and changed copies of those that have reached something new.
 func (c *checker) explore(calls int, o Options) {
 	var kept [][]Step
-	for n := 0; c.calls < calls; n++ {
+	left := true // there are lines to reach
+	for n := 0; c.calls < calls || left && c.calls < o.Most; n++ {
 		var steps []Step
-		if len(kept) > 0 && c.IntN(2) == 0 {
-			steps = c.mutate(pick(c.drawer, kept))
-		} else {
-			steps = c.sequence(n%5 >= 3 && c.calls > calls/8)
+		foreign := c.calls > calls/8
+		r := c.IntN(12)
+		if c.calls < calls { // what is near is found by new sequences, what is far by longer ones
+			r = c.IntN(24)
+		}
+		switch {
+		case len(kept) > 0 && foreign && r == 0:
+			steps = c.spoil(recent(c.drawer, kept))
+		case len(kept) > 0 && r < 3:
+			steps = c.further(recent(c.drawer, kept))
+		case len(kept) > 0 && r < 10:
+			steps = c.mutate(recent(c.drawer, kept))
+		default:
+			steps = c.sequence(foreign && n%2 == 0)
+		}
+		if steps == nil {
+			continue
 		}
 		c.watch.fresh = false
 		p := c.try(steps, o)
 		if c.watch.fresh {
+			_, unreached := c.lines()
+			left = len(unreached) > 0
 			kept = append(kept, steps)
 			if !c.watch.random && !c.watch.blind {
 				c.sequences = append(c.sequences, steps[:len(p.replies)])
@@ -172,7 +195,7 @@ func (c *checker) explore(calls int, o Options) {
 			c.again(steps, p.replies)
 		}
 	}
-	for round := range calls / (5 * crowded) {
+	for round := range c.calls / (5 * crowded) {
 		c.try(c.crowd(round), o)
 	}
 }
@@ -181,6 +204,11 @@ func (c *checker) explore(calls int, o Options) {
 func (c *checker) try(steps []Step, o Options) played {
 	p := c.play(steps)
 	c.calls += len(p.replies)
+	for _, s := range steps[:len(p.replies)] {
+		if _, failed := s.reply.(error); s.wrote && !failed {
+			c.learn(s.call)
+		}
+	}
 	for _, f := range p.found {
 		f.Steps = slices.Clone(steps[:len(p.replies)])
 		if !c.scales(f) {
@@ -398,21 +426,26 @@ func (c *checker) harmful(steps []Step, at int) {
 	}
 }
 
-// unreached lists blocks of the authors' files that no call has run, except those of lib functions that no call has entered.
-func (c *checker) unreached() (out []Place) {
+// lines lists where the blocks of the authors' files begin, by whether a call has run them. Those of lib functions that no call has entered
+// are in neither list.
+func (c *checker) lines() (run, not []Place) {
 	for _, l := range c.libs {
 		blocks, reached := c.watch.blocks[l.Spec.Server], c.watch.reached[l.Spec.Server]
 		for i, b := range blocks {
 			at, ok := l.locate(b.Line)
-			if !ok || reached[i] || b.Loaded {
-				continue
-			}
 			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.file })
-			if own || reached[b.Function] {
-				out = append(out, Place{at.file, at.line})
+			switch {
+			case !ok:
+			case reached[i] || b.Loaded:
+				run = append(run, Place{at.file, at.line})
+			case own || reached[b.Function]:
+				not = append(not, Place{at.file, at.line})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
-	return slices.Compact(out)
+	for _, list := range []*[]Place{&run, &not} {
+		slices.SortFunc(*list, func(a, b Place) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
+		*list = slices.Compact(*list)
+	}
+	return run, not
 }

@@ -3,7 +3,7 @@
 //
 // Authors use it by `rlfunc vet --run` and luatest.Contract. Its files:
 //
-//   - library.go reads a library; call.go has a call as it travels, draw.go, obey.go and foreign.go draw calls and content
+//   - library.go reads a library; call.go has a call as it travels, draw.go, obey.go, foreign.go and state.go draw calls and content
 //   - watch.go, work.go, results.go and keys.go check one call; contract.go plays sequences, growth.go makes them long
 //   - shrink.go makes the sequence of a finding short, and print.go prints it as steps of a test
 //   - strict.go checks the calls of somebody else's test

@@ -15,10 +15,12 @@ type drawer struct {
 	*rand.Rand
 	functions []*function
 	words     words
-	fills     map[string]bool // of the watch
+	fills     map[string]bool       // of the watch
+	worked    map[*function][]*call // some that have written, and did not fail: most drawn ones get no further than a function's first checks
 
 	// of the running sequence
 	used   map[spec.Kind][]string // values that calls have passed: most of what happens needs the same one twice
+	passed map[string][]value     // whole arguments that they have passed, by their names and what they are
 	keys   []keyed
 	now    int64
 	tame   bool        // no number at its greatest
@@ -29,7 +31,7 @@ type drawer struct {
 }
 
 func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
-	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 7)), fills: fills}
+	d := &drawer{Rand: rand.New(rand.NewPCG(seed, 7)), fills: fills, worked: map[*function][]*call{}}
 	for _, l := range libs {
 		d.functions = append(d.functions, l.functions...)
 		d.words.texts = append(d.words.texts, l.words.texts...)
@@ -42,7 +44,7 @@ func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
 
 // start begins a sequence.
 func (d *drawer) start() {
-	d.used, d.keys, d.now = map[spec.Kind][]string{}, nil, Start.UnixMicro()
+	d.used, d.passed, d.keys, d.now = map[spec.Kind][]string{}, map[string][]value{}, nil, Start.UnixMicro()
 	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
 	d.narrow, d.cast = nil, d.functions
 	if len(d.functions) > 1 && d.IntN(4) == 0 {
@@ -210,6 +212,9 @@ func (d *drawer) float(f spec.Field) string {
 // scalar draws a value that is no group.
 func (d *drawer) scalar(f spec.Field) value {
 	if f.Optional && (d.percent(40) || d.sparse && d.percent(75)) {
+		if word, _ := f.DefaultWord(); f.Kind == spec.KindDuration && word != "" {
+			d.use(f.Kind, word)
+		}
 		return value{absent: true}
 	}
 	t := ""
@@ -237,8 +242,40 @@ func (d *drawer) use(k spec.Kind, text string) {
 	}
 }
 
+// like is a name for arguments that may be passed for each other.
+func like(f spec.Field) string {
+	name := f.Name + " " + string(f.Kind)
+	for _, c := range cells(f) {
+		name += " " + c.Name + " " + string(c.Kind)
+	}
+	return name
+}
+
+// again returns an argument that an earlier call has passed under the same name.
+func (d *drawer) again(f spec.Field) (v value, ok bool) {
+	earlier := d.passed[like(f)]
+	if len(earlier) == 0 || !d.percent(25) {
+		return v, false
+	}
+	v = pick(d, earlier).clone()
+	switch n, err := strconv.ParseInt(v.text, 10, 64); {
+	case f.Kind == spec.KindGroup:
+		ok = int64(len(v.rows)) >= f.Min && int64(len(v.rows)) <= f.Max
+	case v.absent:
+		ok = f.Optional
+	case f.Kind == spec.KindText:
+		ok = int64(len(v.text)) >= f.Min && int64(len(v.text)) <= f.Max
+	case f.Kind.Integer():
+		ok = err == nil && n >= f.Min && n <= f.Max
+	}
+	return v, ok
+}
+
 // value draws an argument.
 func (d *drawer) value(f spec.Field) value {
+	if v, ok := d.again(f); ok {
+		return v
+	}
 	if f.Kind != spec.KindGroup {
 		return d.scalar(f)
 	}
@@ -256,11 +293,14 @@ func (d *drawer) value(f spec.Field) value {
 	}
 	n = max(min(n, f.Max), f.Min)
 	v := value{}
-	fields := cells(f)
+	fields, differ := cells(f), d.percent(70)
 	for range n {
 		r := row{cells: make([]value, len(fields))}
 		for i, c := range fields {
 			r.cells[i] = d.scalar(c)
+			for try := 0; differ && try < 3 && (c.Kind == spec.KindEnum || c.Kind == spec.KindText) && v.has(i, r.cells[i].text); try++ {
+				r.cells[i] = d.scalar(c)
+			}
 		}
 		if len(f.Keys()) > 0 && d.percent(15) {
 			r.of = pick(d, subjects)
@@ -278,8 +318,34 @@ func (d *drawer) call() *call {
 	if d.IntN(4) == 0 && d.narrow == nil {
 		c.subject = pick(d, subjects)
 	}
-	d.fill(c)
+	worked := d.worked[c.function]
+	if len(worked) == 0 || d.IntN(3) > 0 {
+		d.fill(c)
+		return c
+	}
+	subject := c.subject
+	c = pick(d, worked).clone()
+	c.subject = subject
+	for i, f := range c.args {
+		if v, ok := d.again(f); ok {
+			c.values[i] = v
+		}
+	}
+	if len(c.args) > 0 && d.IntN(2) == 0 {
+		c = d.changed(c)
+	}
+	d.obey(c)
+	d.meet(c)
 	return c
+}
+
+// learn keeps a call that has worked.
+func (d *drawer) learn(c *call) {
+	if all := d.worked[c.function]; len(all) < 16 {
+		d.worked[c.function] = append(all, c)
+	} else if d.IntN(4) == 0 {
+		all[d.IntN(16)] = c
+	}
 }
 
 // fill draws the arguments of a call.
@@ -308,11 +374,21 @@ func (d *drawer) fill(c *call) {
 	d.meet(c)
 }
 
-// meet notes the keys of a call, under which foreign content may be put.
+// meet notes what a call passes, and its keys, under which foreign content may be put.
 func (d *drawer) meet(c *call) {
+	for i, f := range c.args {
+		name := like(f)
+		if d.passed[name] = append(d.passed[name], c.values[i]); len(d.passed[name]) > 8 {
+			d.passed[name] = d.passed[name][1:]
+		}
+	}
 	for _, k := range c.keys() {
-		if len(d.keys) < 8 && !slices.ContainsFunc(d.keys, func(h keyed) bool { return h.name == k.name }) {
+		switch known := slices.ContainsFunc(d.keys, func(h keyed) bool { return h.name == k.name }); {
+		case known:
+		case len(d.keys) < 16:
 			d.keys = append(d.keys, k)
+		default:
+			d.keys[d.IntN(16)] = k
 		}
 	}
 }
@@ -426,16 +502,14 @@ func (d *drawer) mutate(steps []Step) []Step {
 	for range 1 + d.IntN(3) {
 		i := d.IntN(len(out))
 		switch r := d.IntN(10); {
-		case r < 5 && len(out[i].call.args) > 0:
-			c := out[i].call.clone()
-			j := d.IntN(len(c.args))
-			c.values[j] = d.value(c.args[j])
-			d.obey(c)
-			out[i].call = c
-		case r < 7 && len(out) < 12:
+		case r < 3 && len(out[i].call.args) > 0:
+			out[i].call = d.changed(out[i].call)
+		case r < 4 && len(out) < 12:
 			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: d.call()})
-		case r < 8 && len(out) < 12:
+		case r < 5 && len(out) < 12:
 			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: out[i].call})
+		case r < 8 && len(out) < 12:
+			out = slices.Insert(out, i+1, d.around(out[i].call)...)
 		case r < 9 && i > 0:
 			out[i].Advance = d.advance()
 		case len(out) > 1:
@@ -443,4 +517,42 @@ func (d *drawer) mutate(steps []Step) []Step {
 		}
 	}
 	return out
+}
+
+// changed is a call with another argument, or another cell of a row.
+func (d *drawer) changed(c *call) *call {
+	c = c.clone()
+	i := d.IntN(len(c.args))
+	if rows, fields := c.values[i].rows, cells(c.args[i]); len(rows) > 0 && d.IntN(2) == 0 {
+		j := d.IntN(len(fields))
+		pick(d, rows).cells[j] = d.scalar(fields[j])
+	} else {
+		c.values[i] = d.value(c.args[i])
+	}
+	d.obey(c)
+	return c
+}
+
+// recent picks one of the last that were added, as often as any: what has come furthest is among them.
+func recent[T any](d *drawer, from []T) T {
+	if d.IntN(2) == 0 {
+		from = from[max(0, len(from)-6):]
+	}
+	return pick(d, from)
+}
+
+// around draws two calls, before and after the end of a duration that a call has passed.
+func (d *drawer) around(c *call) []Step {
+	durations := c.durations()
+	if len(durations) == 0 {
+		return []Step{{Advance: d.advance(), call: d.call()}}
+	}
+	end, tick := min(pick(d, durations), 400*day), pick(d, []int64{1, 1, 1000, 1_000_000})
+	steps := []Step{{Advance: max(0, end-pick(d, []int64{0, tick})), call: d.call()}, {Advance: tick, call: d.call()}}
+	for i := range steps {
+		if d.IntN(3) == 0 {
+			steps[i].call = c
+		}
+	}
+	return steps
 }

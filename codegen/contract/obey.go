@@ -8,7 +8,7 @@ import (
 )
 
 // maxRepairs bounds how often a call is changed to keep the rules of its header.
-const maxRepairs = 200
+const maxRepairs = 400
 
 // obey changes a call until it keeps the rules of its header between arguments. A few calls are left to break them: what is refused must
 // change nothing.
@@ -65,40 +65,43 @@ func (c *call) getter(row int) func(path string) any {
 	}
 }
 
-// repair changes one of the arguments that a broken rule names: to another value, or to one near a number of the rule, where a comparison
-// begins to hold.
+// repair changes one of the arguments that a broken rule names, as the rule asks or, now and then, anyhow.
 func (d *drawer) repair(c *call, e *rule.Expression, row int) {
-	at := c.at[pick(d, e.Paths())]
+	path, to := e.Repair(c.getter(row), d.IntN)
+	if path == "" || d.percent(10) {
+		path, to = pick(d, e.Paths()), rule.Other{}
+	}
+	at := c.at[path]
 	f, v := c.args[at[0]], &c.values[at[0]]
 	if at[1] >= 0 {
 		f, v = cells(f)[at[1]], &v.rows[row].cells[at[1]]
 	}
-	numbers := e.Numbers(c.getter(row))
-	near := func() (int64, bool) {
-		if len(numbers) == 0 {
-			return 0, false
+	switch to := to.(type) {
+	case nil:
+		*v = value{absent: true}
+		return
+	case bool:
+		*v = value{text: "0"}
+		if to {
+			v.text = "1"
 		}
-		n := int64(pick(d, numbers)) + pick(d, []int64{0, 0, 1, -1, 1000, 1_000_000, 60_000_000, 3_600_000_000})
-		return n, n >= f.Min && n <= f.Max
-	}
-	n, fits := near()
-	switch {
-	case len(f.Fields) > 0:
-		if fits {
+		return
+	case string:
+		*v = value{text: to}
+		return
+	case float64:
+		if n := int64(to); f.Kind.Integer() && n >= f.Min && n <= f.Max {
+			*v = value{text: strconv.FormatInt(n, 10)}
+			return
+		}
+	case rule.Rows:
+		if n := int64(to); n >= f.Min && n <= f.Max {
 			f.Min, f.Max, f.Optional = n, n, false
 		}
-		*v = d.value(f)
-	case f.Kind.Integer() && fits && d.percent(60):
-		*v = value{text: strconv.FormatInt(n, 10)}
-	case f.Optional && d.percent(50):
-		present := f
-		present.Optional = !v.absent // what is there goes, and what is not comes
-		if *v = (value{absent: true}); !present.Optional {
-			*v = d.value(present)
-		}
-	default:
-		*v = d.value(f)
+	case rule.Present:
+		f.Optional = false
 	}
+	*v = d.value(f)
 }
 
 // expressions reads the rules of a function.

@@ -32,11 +32,13 @@ type watch struct {
 	// of all sequences
 	blocks  map[string][]embedded.Block
 	reached map[string][]bool
-	fresh   bool            // the running sequence has reached a block that none had before
-	endless map[string]bool // functions that have been stopped once
-	fills   map[string]bool // the suffixes of keys to which functions add
-	random  bool            // a command whose replies may differ has run
-	lacking []Unchecked     // commands that the engine does not have
+	cleanly map[string][]bool // without content that another program had put there
+	answers map[[2]int]bool   // lines of commands, and how many elements their replies had, up to 3
+	fresh   bool              // the running sequence has done what none had before, or not cleanly
+	endless map[string]bool   // functions that have been stopped once
+	fills   map[string]bool   // the suffixes of keys to which functions add
+	random  bool              // a command whose replies may differ has run
+	lacking []Unchecked       // commands that the engine does not have
 
 	// of the running sequence
 	foreign bool            // content has been put under its keys
@@ -92,7 +94,7 @@ type command struct {
 
 func newWatch(libs []*Library) *watch {
 	w := &watch{
-		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{},
+		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{}, cleanly: map[string][]bool{}, answers: map[[2]int]bool{},
 		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{}, names: map[any]bool{},
 		written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{},
 	}
@@ -151,7 +153,7 @@ func (w *watch) causes() []fault {
 
 // Loaded notes the blocks of a library.
 func (w *watch) Loaded(library string, blocks []embedded.Block) {
-	w.blocks[library], w.reached[library] = blocks, make([]bool, len(blocks))
+	w.blocks[library], w.reached[library], w.cleanly[library] = blocks, make([]bool, len(blocks)), make([]bool, len(blocks))
 }
 
 // Called begins a call.
@@ -178,10 +180,9 @@ func (w *watch) Block(i int) {
 	if !w.running {
 		return
 	}
-	if marks := w.reached[w.lib.Spec.Server]; !marks[i] {
-		marks[i] = true
-		w.fresh = true
-	}
+	reached, cleanly := w.reached[w.lib.Spec.Server], w.cleanly[w.lib.Spec.Server]
+	w.fresh = w.fresh || !reached[i] || !cleanly[i] && !w.foreign
+	reached[i], cleanly[i] = true, cleanly[i] || !w.foreign
 }
 
 // Operator takes doubtful operands of the author's code.
@@ -298,9 +299,12 @@ func (w *watch) Replied(elements int, failure string) {
 	if !w.running {
 		return
 	}
+	if answer := [2]int{w.line, min(elements, 3)}; !w.foreign && !w.answers[answer] {
+		w.answers[answer], w.fresh = true, true
+	}
 	if failure == "" {
 		if !w.last.trims {
-			w.cost += elements - 1
+			w.cost += max(elements-1, 0)
 		}
 		if is := w.cost - w.begun; is > w.heaviest[0] {
 			w.heaviest = [2]int{is, w.line}

@@ -19,9 +19,10 @@ import (
 type Expression struct {
 	root   ast.Expr
 	scope  []spec.Field
-	group  string   // whose rows it is about
-	prefix string   // of the paths, where the scope is a row: "limits."
-	paths  []string // that it names, as they come
+	group  string              // whose rows it is about
+	prefix string              // of the paths, where the scope is a row: "limits."
+	paths  []string            // that it names, as they come
+	at     map[ast.Expr]string // the paths, where they stand
 }
 
 // An Error is a finding about the word At of an expression, or about all of it.
@@ -41,7 +42,7 @@ func Parse(text string, scope []spec.Field, group string) (*Expression, error) {
 	if !ok || len(ret.Exprs) != 1 {
 		return nil, refuse("", "%q is not one expression of Lua", text)
 	}
-	e := &Expression{root: ret.Exprs[0], scope: scope}
+	e := &Expression{root: ret.Exprs[0], scope: scope, at: map[ast.Expr]string{}}
 	if group != "" {
 		e.prefix, e.group = group+".", group
 	}
@@ -149,6 +150,7 @@ func (e *Expression) check(x ast.Expr) (class, error) {
 		return "", err
 	}
 	if isField {
+		e.at[x] = path
 		if !slices.Contains(e.paths, path) {
 			e.paths = append(e.paths, path)
 		}
@@ -260,35 +262,10 @@ func (e *Expression) Eval(get func(path string) any) any { return e.eval(e.root,
 // Holds reports whether an expression is true, or unknown.
 func (e *Expression) Holds(get func(path string) any) bool { return truth(e.Eval(get)) }
 
-// Numbers are the values of all numbers in the expression, parts and whole.
-func (e *Expression) Numbers(get func(path string) any) (all []float64) {
-	var visit func(x ast.Expr)
-	visit = func(x ast.Expr) {
-		if n, ok := e.eval(x, get).(float64); ok {
-			all = append(all, n)
-		}
-		switch x := x.(type) {
-		case *ast.ArithmeticOpExpr:
-			visit(x.Lhs)
-			visit(x.Rhs)
-		case *ast.RelationalOpExpr:
-			visit(x.Lhs)
-			visit(x.Rhs)
-		case *ast.LogicalOpExpr:
-			visit(x.Lhs)
-			visit(x.Rhs)
-		case *ast.UnaryNotOpExpr:
-			visit(x.Expr)
-		}
-	}
-	visit(e.root)
-	return all
-}
-
 func truth(v any) bool { return v != nil && v != false }
 
 func (e *Expression) eval(x ast.Expr, get func(path string) any) any {
-	if path, _, ok, _ := e.field(x); ok {
+	if path, ok := e.at[x]; ok {
 		return get(path)
 	}
 	switch x := x.(type) {

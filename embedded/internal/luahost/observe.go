@@ -32,7 +32,7 @@ type Observer interface {
 	// Command begins a command. Numbers among its arguments are float64, as Lua has passed them. Sizes are the numbers of elements of
 	// its keys: of a text its bytes, of a list those that the command passes. Protected means redis.pcall.
 	Command(line int, args []any, keys []string, sizes []int, write, protected bool)
-	// Replied ends a command, with the number of elements of its reply, or its error.
+	// Replied ends a command, with the number of elements of its reply, 0 for a null, or its error.
 	Replied(elements int, failure string)
 	// Returned gives what an annotated function has returned: true and its results, or false and what it raised.
 	Returned(values []any)

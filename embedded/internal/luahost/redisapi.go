@@ -53,7 +53,11 @@ func (l *Library) redisCall(L *lua.LState, raise bool) int {
 	answer := l.host.Call(args)
 	l.inHost = false
 	if l.observer != nil {
-		l.observer.Replied(elements(&answer))
+		if answer.Kind == resp.Nil || answer.Kind == resp.NilArray {
+			l.observer.Replied(0, "")
+		} else {
+			l.observer.Replied(elements(&answer))
+		}
 	}
 	v := l.toLua(&answer)
 	if raise && answer.IsError() {
