@@ -2,6 +2,8 @@ package goclient
 
 import (
 	"strings"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/clients"
 )
 
 // initialisms are words that Go writes in upper case.
@@ -41,20 +43,10 @@ func lowerFirst(text string) string {
 
 // paragraphs formats a doc as comment lines, wrapped at 110 columns.
 func paragraphs(doc string) string {
-	var b strings.Builder
-	for i, p := range strings.Split(doc, "\n\n") {
-		if i > 0 {
-			b.WriteString("//\n")
-		}
-		line := "//"
-		for _, w := range strings.Fields(p) {
-			if len(line)+1+len(w) > 110 && line != "//" {
-				b.WriteString(line + "\n")
-				line = "//"
-			}
-			line += " " + w
-		}
-		b.WriteString(line + "\n")
+	const mark = "// "
+	lines := clients.Wrap(doc, 110-len(mark))
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(mark+line, " ")
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.Join(lines, "\n")
 }
