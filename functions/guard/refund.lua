@@ -4,7 +4,7 @@
 --- request that may take longer, give its admission a longer dedup, or refund without the receipt. Without a receipt every
 --- call refunds, so a caller that retries refunds twice. Charges that no longer count are not refunded. What was reserved of budgets is
 --- given back by settle.
---- @use clock limit limit_rows challenge_record
+--- @use clock limit limit_refund challenge_record
 --- @key    known          string[receipt:<receipt>] the receipt, if it was admitted; each limit has its own key
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @arg    limits         group(limit)[0..16]     limits of the call
@@ -32,11 +32,11 @@ local function refund(known, challenges, limits, limits_state, weight, at_us, ag
       return nil, record
     end
   end
-  local ends_us, no_limits = limit_rows.charged(limits, limits_state, weight, at_us or now_us - age_us, taken, now_us, holder or '')
+  local ends_us, no_limits = limit_refund.charged(limits, limits_state, weight, at_us or now_us - age_us, taken, now_us, holder or '')
   if not ends_us then
     return nil, no_limits
   end
-  local refunded = limit_rows.refund(limits, limits_state, weight, ends_us, now_us, holder or '')
+  local refunded = limit_refund.give_back(limits, limits_state, weight, ends_us, now_us, holder or '')
   if challenge and challenges and outcome == 'replayed' then
     challenge_record.reopen(challenges, challenge, record, payload)
   end

@@ -3,7 +3,7 @@
 --- A receipt is refunded once, and an unknown one does nothing. Without a receipt every call refunds, so a caller that
 --- retries refunds twice. What no longer counts is not refunded: say what the call answered in at and taken. Without them
 --- the active window gives back at most what was charged in it. A bucket or window that is as new is deleted.
---- @use clock limit limit_rows
+--- @use clock limit limit_refund
 --- @key    known          string[receipt:<receipt>] the receipt, if it was counted
 --- @arg    limits         group(limit)[1..16]     limits of the call
 --- @arg    weight         count[1..1000000000000]=1 as in the call; with at_most, what was taken
@@ -22,12 +22,12 @@ local function refund(known, limits, limits_state, weight, receipt, at_us, age_u
   if receipt and not redis.call('GET', known) then
     return false
   end
-  local ends_us, failure = limit_rows.charged(limits, limits_state, weight, at_us or now_us - age_us, taken, now_us)
+  local ends_us, failure = limit_refund.charged(limits, limits_state, weight, at_us or now_us - age_us, taken, now_us)
   if not ends_us then
     return nil, failure
   end
   if receipt then
     redis.call('DEL', known)
   end
-  return limit_rows.refund(limits, limits_state, weight, ends_us, now_us)
+  return limit_refund.give_back(limits, limits_state, weight, ends_us, now_us)
 end

@@ -331,7 +331,7 @@ end
 return clock
 end)()
 
-local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurrency/holder_set.lua
+local holder_set = (function() -- rlfunc: lines=118 file=functions/lib/concurrency/holder_set.lua
 --- The holders of a subject: a sorted set of 'lease:<holder>' by the time when its lease ends.
 ---
 ---
@@ -340,9 +340,6 @@ local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurren
 --- @lib holder_set
 --- @state holders 2 .
 local holder_set = {}
-
-
-local most_removed = '100'
 
 
 holder_set.keep_us = 3600000000
@@ -383,7 +380,8 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
+
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or '100')
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)

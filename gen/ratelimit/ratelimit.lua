@@ -1059,7 +1059,7 @@ end
 return period_count
 end)()
 
-local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurrency/holder_set.lua
+local holder_set = (function() -- rlfunc: lines=118 file=functions/lib/concurrency/holder_set.lua
 --- The holders of a subject: a sorted set of 'lease:<holder>' by the time when its lease ends.
 ---
 ---
@@ -1068,9 +1068,6 @@ local holder_set = (function() -- rlfunc: lines=120 file=functions/lib/concurren
 --- @lib holder_set
 --- @state holders 2 .
 local holder_set = {}
-
-
-local most_removed = '100'
 
 
 holder_set.keep_us = 3600000000
@@ -1111,7 +1108,8 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
+
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or '100')
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)
@@ -1388,7 +1386,7 @@ return function(words)
 end
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=153 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=117 file=functions/lib/limit/limit_rows.lua
 --- The limits of a call, of one subject or several: all are checked before any is charged.
 --- @use clock refusal
 --- @lib limit_rows
@@ -1398,7 +1396,7 @@ local limit_rows = {none = {}}
 local answers = {}
 
 
-local function of_row(place, failure)
+function limit_rows.of_row(place, failure)
   if string.find(failure.err, '^RLARG ') then
     return refusal.argument(string.format('limits.%d.%s', place - 1, string.sub(failure.err, 7)))
   end
@@ -1429,7 +1427,7 @@ end
 
 
 
-local function cost_of(row, weight, paid)
+function limit_rows.cost_of(row, weight, paid)
   if paid and not row.counts_repeats then
     return row.weighted and row.cost * math.max(weight - paid, 0) or 0
   end
@@ -1438,7 +1436,7 @@ end
 
 
 
-local function check(row, key, cost, now_us, answer)
+function limit_rows.check_row(row, key, cost, now_us, answer)
   answer.cost = cost
   if cost > row.most and not row.shadow then
     return too_much
@@ -1461,9 +1459,9 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
   for i = 1, count do
     local row, answer = limits[i], all[i]
     answer.holder = holder
-    local failure = row.same_above and duplicate_key(states, i) or check(row, states[i], cost_of(row, weight, paid), now_us, answer)
+    local failure = row.same_above and duplicate_key(states, i) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
     if failure then
-      return nil, of_row(i, failure)
+      return nil, limit_rows.of_row(i, failure)
     end
     if paid and answer.cost == 0 and not row.counts_repeats then
       answer.allowed = true
@@ -1489,42 +1487,6 @@ function limit_rows.charge(limits, states, all, now_us)
     end
   end
   return any_cost
-end
-
-
-
-
-function limit_rows.charged(limits, states, weight, at_us, left, now_us, holder)
-  local ends_us, answer = {}, {holder = holder}
-  for i = 1, #limits do
-    local row, cost, failure = limits[i], cost_of(limits[i], weight), nil
-    local end_us = left[i] and at_us + left[i].left_us
-    if end_us and now_us >= end_us - end_us % 1000 or cost == 0 then
-      end_us = false
-    else
-      failure = check(row, states[i], cost, now_us, answer)
-    end
-    if failure then
-      return nil, of_row(i, failure)
-    end
-    if cost > row.most then
-      end_us = false
-    end
-    ends_us[i] = end_us
-  end
-  return ends_us
-end
-
-
-function limit_rows.refund(limits, states, weight, ends_us, now_us, holder)
-  local refunded = false
-  for i = 1, #limits do
-    local row = limits[i]
-    if ends_us[i] ~= false then
-      refunded = row.refund(row, states[i], cost_of(row, weight), now_us, ends_us[i], holder) or refunded
-    end
-  end
-  return refunded
 end
 
 
@@ -1665,6 +1627,51 @@ function one_limit.take(row, key, cost, at_most, now_us)
 end
 
 return one_limit
+end)()
+
+local limit_refund = (function() -- rlfunc: lines=42 file=functions/lib/limit/limit_refund.lua
+--- Gives back what a call charged to its limits, of one subject or several: all are read before any is changed.
+--- @use limit_rows
+--- @lib limit_refund
+local limit_refund = {}
+
+
+
+
+function limit_refund.charged(limits, states, weight, at_us, left, now_us, holder)
+  local ends_us, answer = {}, {holder = holder}
+  for i = 1, #limits do
+    local row, cost, failure = limits[i], limit_rows.cost_of(limits[i], weight), nil
+    local end_us = left[i] and at_us + left[i].left_us
+    if end_us and now_us >= end_us - end_us % 1000 or cost == 0 then
+      end_us = false
+    else
+      failure = limit_rows.check_row(row, states[i], cost, now_us, answer)
+    end
+    if failure then
+      return nil, limit_rows.of_row(i, failure)
+    end
+    if cost > row.most then
+      end_us = false
+    end
+    ends_us[i] = end_us
+  end
+  return ends_us
+end
+
+
+function limit_refund.give_back(limits, states, weight, ends_us, now_us, holder)
+  local refunded = false
+  for i = 1, #limits do
+    local row = limits[i]
+    if ends_us[i] ~= false then
+      refunded = row.refund(row, states[i], limit_rows.cost_of(row, weight), now_us, ends_us[i], holder) or refunded
+    end
+  end
+  return refunded
+end
+
+return limit_refund
 end)()
 
 do -- rlfunc: lines=48 file=functions/ratelimit/check.lua
@@ -2027,7 +2034,7 @@ do -- rlfunc: lines=33 file=functions/ratelimit/refund.lua
 ---
 ---
 ---
---- @use clock limit limit_rows
+--- @use clock limit limit_refund
 --- @key    known          string[receipt:<receipt>] .
 --- @arg    limits         group(limit)[1..16] .
 --- @arg    weight         count[1..1000000000000]=1 .
@@ -2046,14 +2053,14 @@ local function refund(known, limits, limits_state, weight, receipt, at_us, age_u
   if receipt and not redis.call('GET', known) then
     return false
   end
-  local ends_us, failure = limit_rows.charged(limits, limits_state, weight, at_us or now_us - age_us, taken, now_us)
+  local ends_us, failure = limit_refund.charged(limits, limits_state, weight, at_us or now_us - age_us, taken, now_us)
   if not ends_us then
     return nil, failure
   end
   if receipt then
     redis.call('DEL', known)
   end
-  return limit_rows.refund(limits, limits_state, weight, ends_us, now_us)
+  return limit_refund.give_back(limits, limits_state, weight, ends_us, now_us)
 end
 local function rlfunc_limits_own(limits)
   if not (limits.kind ~= 'concurrency') then

@@ -7,9 +7,6 @@
 --- @state holders 2 'lease:<holder>' by the end of its lease; 'weight:<holder>' and 'extra' by their numbers, negative
 local holder_set = {}
 
--- An acquisition removes at most this many leases that have ended, or all of them if a holder has several places.
-local most_removed = '100'
-
 -- How long the key outlives its last lease, and so does the last fence: a lease is removed together with its fence.
 holder_set.keep_us = 3600000000
 
@@ -49,7 +46,8 @@ function holder_set.count(key, now_us)
   if members > leases then
     extra = whole(redis.call('ZSCORE', key, 'extra'))
     set.stored_extra = extra
-    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or most_removed)
+    -- at most 100 of the leases that have ended, or all of them if a holder has several places
+    set.ended = redis.call('ZRANGEBYSCORE', key, '1', now, 'LIMIT', '0', extra > 0 and '-1' or '100')
   end
   for i = 1, #set.ended do
     set.ended[i] = string.sub(set.ended[i], 7)

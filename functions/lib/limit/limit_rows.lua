@@ -7,7 +7,7 @@ local limit_rows = {none = {}} -- the result of a group without rows
 local answers = {}
 
 -- Returns the refusal of a row, which says which one it is.
-local function of_row(place, failure)
+function limit_rows.of_row(place, failure)
   if string.find(failure.err, '^RLARG ') then
     return refusal.argument(string.format('limits.%d.%s', place - 1, string.sub(failure.err, 7)))
   end
@@ -38,7 +38,7 @@ end
 
 -- Returns what a row costs. A receipt that was counted has paid that many times the cost, and once where the weight does not matter; a
 -- limit that counts every repeat costs the same each time.
-local function cost_of(row, weight, paid)
+function limit_rows.cost_of(row, weight, paid)
   if paid and not row.counts_repeats then
     return row.weighted and row.cost * math.max(weight - paid, 0) or 0
   end
@@ -47,7 +47,7 @@ end
 
 -- Checks a row. A shadow limit refuses a cost that can never fit, which is an error of the caller in any other limit. What a repeat has
 -- paid for already is never refused. Returns nothing or a refusal.
-local function check(row, key, cost, now_us, answer)
+function limit_rows.check_row(row, key, cost, now_us, answer)
   answer.cost = cost
   if cost > row.most and not row.shadow then
     return too_much
@@ -70,9 +70,9 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
   for i = 1, count do
     local row, answer = limits[i], all[i]
     answer.holder = holder
-    local failure = row.same_above and duplicate_key(states, i) or check(row, states[i], cost_of(row, weight, paid), now_us, answer)
+    local failure = row.same_above and duplicate_key(states, i) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
     if failure then
-      return nil, of_row(i, failure)
+      return nil, limit_rows.of_row(i, failure)
     end
     if paid and answer.cost == 0 and not row.counts_repeats then
       answer.allowed = true
@@ -98,42 +98,6 @@ function limit_rows.charge(limits, states, all, now_us)
     end
   end
   return any_cost
-end
-
--- Reads every row that a call charged at at_us, before any of it is given back. `left` has the reset_after that the call answered for each:
--- when that has passed, the charge no longer counts. Without left, what a call would charge now counts. Returns until when each row's
--- charge counts, nil if that is not known and false if it does not; or nil and a refusal.
-function limit_rows.charged(limits, states, weight, at_us, left, now_us, holder)
-  local ends_us, answer = {}, {holder = holder}
-  for i = 1, #limits do
-    local row, cost, failure = limits[i], cost_of(limits[i], weight), nil
-    local end_us = left[i] and at_us + left[i].left_us
-    if end_us and now_us >= end_us - end_us % 1000 or cost == 0 then
-      end_us = false
-    else
-      failure = check(row, states[i], cost, now_us, answer)
-    end
-    if failure then
-      return nil, of_row(i, failure)
-    end
-    if cost > row.most then -- a shadow limit charged nothing of that
-      end_us = false
-    end
-    ends_us[i] = end_us
-  end
-  return ends_us
-end
-
--- Gives back what charged has found. Returns whether that was anything.
-function limit_rows.refund(limits, states, weight, ends_us, now_us, holder)
-  local refunded = false
-  for i = 1, #limits do
-    local row = limits[i]
-    if ends_us[i] ~= false then
-      refunded = row.refund(row, states[i], cost_of(row, weight), now_us, ends_us[i], holder) or refunded
-    end
-  end
-  return refunded
 end
 
 -- Returns the clock if a row needs it, otherwise 0.
