@@ -88,8 +88,8 @@ func ReadRows[R any](r *Reply, name string, read func(*Reply) R) []R {
 func (r *Reply) Rows(name string) int {
 	v := r.next()
 	rows, ok := v.([]any)
-	if !ok && v != int64(0) {
-		r.fail(name, "be an array, or 0 without rows", v)
+	if !ok {
+		r.fail(name, "be an array", v)
 		return 0
 	}
 	r.group, r.rows, r.after = name, rows, r.left

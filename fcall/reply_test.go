@@ -108,7 +108,7 @@ func TestReply_decodes(t *testing.T) {
 		want decoded
 	}{
 		{"all of it", good(), whole()},
-		{"no rows", with(7, int64(0)), noRows},
+		{"no rows", with(7, []any{}), noRows},
 		{"no time", with(4, int64(0)), noTime},
 		{"results of a newer library", append(with(7, []any{[]any{int64(1), int64(4), "a", "new"}, []any{int64(0), int64(0), "", "new"}}), int64(1), []any{}), whole()},
 	} {
@@ -156,7 +156,7 @@ func TestReply_problems(t *testing.T) {
 		{"a negative duration", with(3, int64(-1)), "wait must be a whole number from 0 to 9007199254740992, got -1"},
 		{"a number as text", with(5, int64(1)), "name must be text, got 1"},
 		{"a word as a number", with(6, int64(1)), "reason must be text, got 1"},
-		{"rows that are none", with(7, int64(1)), "rows must be an array, or 0 without rows, got 1"},
+		{"rows that are none", with(7, int64(1)), "rows must be an array, got 1"},
 		{"a row that is none", with(7, []any{int64(1)}), "rows.0 must be an array, got 1"},
 		{"a short row", with(7, []any{[]any{int64(1), int64(4), "a"}, []any{int64(1), int64(4)}}), "rows.1.note must be text, got a reply without it"},
 		{"in a row", with(7, []any{[]any{int64(1), "x", "a"}}), "rows.0.left" + number + "text of 1 bytes"},

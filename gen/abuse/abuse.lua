@@ -715,7 +715,7 @@ local function abuse_v1_attempt(keys, args)
   if out_allowed == nil then
     return out_reason
   end
-  local rows_tiers = 0
+  local rows_tiers = rlfunc.none
   if #out_tiers > 0 then
     rows_tiers = {nil, nil}
     for i = 1, #out_tiers do
@@ -886,7 +886,7 @@ local function abuse_v1_status(keys, args)
   if out_blocked == nil then
     return out_tier
   end
-  local rows_tiers = 0
+  local rows_tiers = rlfunc.none
   if #out_tiers > 0 then
     rows_tiers = {nil, nil}
     for i = 1, #out_tiers do

@@ -611,7 +611,7 @@ local function concurrency_v1_peek(keys, args)
   if out_in_use == nil then
     return out_fence
   end
-  local rows_holders = 0
+  local rows_holders = rlfunc.none
   if #out_holders > 0 then
     rows_holders = {nil, nil}
     for i = 1, #out_holders do

@@ -1306,7 +1306,7 @@ local function cost_v1_peek(keys, args)
   if out_allowed == nil then
     return out_reason
   end
-  local rows_budgets = 0
+  local rows_budgets = rlfunc.none
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
     for i = 1, #out_budgets do
@@ -1406,7 +1406,7 @@ local function cost_v1_reserve(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_budgets = 0
+  local rows_budgets = rlfunc.none
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
     for i = 1, #out_budgets do
@@ -1533,7 +1533,7 @@ local function cost_v1_settle(keys, args)
   if out_outcome == nil then
     return out_exceeded
   end
-  local rows_budgets = 0
+  local rows_budgets = rlfunc.none
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
     for i = 1, #out_budgets do

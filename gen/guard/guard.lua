@@ -3183,7 +3183,7 @@ local function guard_v1_admit(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_limits = 0
+  local rows_limits = rlfunc.none
   if #out_limits > 0 then
     rows_limits = {nil, nil}
     for i = 1, #out_limits do
@@ -3191,7 +3191,7 @@ local function guard_v1_admit(keys, args)
       rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
     end
   end
-  local rows_budgets = 0
+  local rows_budgets = rlfunc.none
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
     for i = 1, #out_budgets do
@@ -3199,7 +3199,7 @@ local function guard_v1_admit(keys, args)
       rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
     end
   end
-  local rows_tiers = 0
+  local rows_tiers = rlfunc.none
   if #out_tiers > 0 then
     rows_tiers = {nil, nil}
     for i = 1, #out_tiers do
@@ -3269,7 +3269,7 @@ local function guard_v1_peek(keys, args)
   if out_now_us == nil then
     return out_attempts
   end
-  local rows_attempts = 0
+  local rows_attempts = rlfunc.none
   if #out_attempts > 0 then
     rows_attempts = {nil, nil}
     for i = 1, #out_attempts do
@@ -3277,7 +3277,7 @@ local function guard_v1_peek(keys, args)
       rows_attempts[i] = {row.at_us}
     end
   end
-  local rows_strikes = 0
+  local rows_strikes = rlfunc.none
   if #out_strikes > 0 then
     rows_strikes = {nil, nil}
     for i = 1, #out_strikes do
@@ -3285,7 +3285,7 @@ local function guard_v1_peek(keys, args)
       rows_strikes[i] = {row.at_us}
     end
   end
-  local rows_challenges = 0
+  local rows_challenges = rlfunc.none
   if #out_challenges > 0 then
     rows_challenges = {nil, nil}
     for i = 1, #out_challenges do
@@ -3639,7 +3639,7 @@ local function guard_v1_settle(keys, args)
   if out_outcome == nil then
     return out_exceeded
   end
-  local rows_budgets = 0
+  local rows_budgets = rlfunc.none
   if #out_budgets > 0 then
     rows_budgets = {nil, nil}
     for i = 1, #out_budgets do

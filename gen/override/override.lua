@@ -623,7 +623,7 @@ local function override_v1_list(keys, args)
   if out_changed == nil then
     return out_version
   end
-  local rows_overrides = 0
+  local rows_overrides = rlfunc.none
   if #out_overrides > 0 then
     rows_overrides = {nil, nil}
     for i = 1, #out_overrides do

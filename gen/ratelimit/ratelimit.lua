@@ -1757,7 +1757,7 @@ local function ratelimit_v1_check(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_limits = 0
+  local rows_limits = rlfunc.none
   if #out_limits > 0 then
     rows_limits = {nil, nil}
     for i = 1, #out_limits do

@@ -25,8 +25,7 @@ func (e *entryWriter) call(function string, args []string) {
 // result names the local that holds a result; the prefix distinguishes it from parameters.
 func result(f spec.Field) string { return "out_" + f.Lua }
 
-// reply writes the return of the results in header order, which docs/reference/wire.md describes. A group without rows is 0, because a table,
-// even an empty one, costs as much as a command: Redis looks for eight fields in it. It does not check them: luatest and
+// reply writes the return of the results in header order, which docs/reference/wire.md describes. It does not check them: luatest and
 // `vet --run` find a result that is not what the header says.
 func (e *entryWriter) reply() {
 	values := make([]string, len(e.fn.Results))
@@ -34,7 +33,7 @@ func (e *entryWriter) reply() {
 		values[i] = sent(r, result(r))
 		if r.Kind == spec.KindGroup {
 			values[i] = "rows_" + r.Lua
-			e.printf("  local %s = 0\n  if #%s > 0 then\n    %[1]s = {%[3]s}\n", values[i], result(r), strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
+			e.printf("  local %s = rlfunc.none\n  if #%s > 0 then\n    %[1]s = {%[3]s}\n", values[i], result(r), strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
 			e.printf("    for i = 1, #%s do\n      local row = %s[i]\n", result(r), result(r))
 			cells := make([]string, len(r.Fields))
 			for j, c := range r.Fields {

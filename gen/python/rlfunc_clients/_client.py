@@ -179,8 +179,8 @@ def read(kind: Any, sent: Any, at: str = "the reply") -> Any:
             raise ValueError(f"{at} must be {must}, got {got}; the server's library may differ from this client's")
 
     if get_origin(kind) is list:
-        need(isinstance(sent, list) or sent == 0, "an array, or 0 without rows")
-        return [read(get_args(kind)[0], one, f"{at}.{i}") for i, one in enumerate(sent or [])]
+        need(isinstance(sent, list), "an array")
+        return [read(get_args(kind)[0], one, f"{at}.{i}") for i, one in enumerate(sent)]
     if is_dataclass(kind):
         need(isinstance(sent, list), "an array")
         fields = _fields(cast(type, kind))

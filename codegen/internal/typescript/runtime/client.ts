@@ -206,8 +206,8 @@ export const record = <R>(fields: { readonly [K in keyof R]: Reader<R[K]> }): Re
 };
 
 export const list = <T>(row: Reader<T>): Reader<T[]> => (sent, at) => {
-  need(Array.isArray(sent) || sent === 0, at, "an array, or 0 without rows", sent);
-  return ((sent || []) as unknown[]).map((one, i) => row(one, `${at}.${i}`));
+  need(Array.isArray(sent), at, "an array", sent);
+  return (sent as unknown[]).map((one, i) => row(one, `${at}.${i}`));
 };
 
 /** A failure below: the server's error, or a connection without an answer. */
