@@ -161,7 +161,7 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 		}
 		spent := func(t *testing.T) string {
 			t.Helper()
-			budgets, err := cost.New(rdb, fcall.Options{Namespace: "guard"})
+			budgets, err := cost.New(rdb, fcall.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

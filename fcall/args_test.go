@@ -79,14 +79,14 @@ func TestArgs_words(t *testing.T) {
 	}
 }
 
-func TestArgs_namespaceDefaultsToTheLibrary(t *testing.T) {
+func TestArgs_defaultNamespace(t *testing.T) {
 	c, r := record(t, fcall.Options{})
 	a := c.Args(countFunction("hit"), 1, 0)
 	a.Key("u1", "log")
 	if _, err := a.Call(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{"FCALL", "fcalltest_v1_hit", 1, "fcalltest:{u1}:log"}, r.words); diff != "" {
+	if diff := cmp.Diff([]any{"FCALL", "fcalltest_v1_hit", 1, "rl:{u1}:log"}, r.words); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

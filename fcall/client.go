@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A Caller sends one command and waits for its reply: a *redis.Client, *redis.ClusterClient, *redis.Conn, *redis.Tx, embedded server,
@@ -20,7 +22,8 @@ type Caller interface {
 
 // Options of a Client; the zero value is useful.
 type Options struct {
-	// Namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name.
+	// Namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to rl, for all
+	// libraries, so that their clients and guard see the same state.
 	Namespace string
 	// MaxAttempts bounds how often a call is sent while each failure proves that nothing ran; 1 means no retry. A call whose
 	// hash slot is migrating (TRYAGAIN) is retried up to 9 more times within about a second, unless MaxAttempts is 1. Defaults
@@ -58,7 +61,7 @@ func NewClient(caller Caller, lib *Library, o Options) (*Client, error) {
 		return nil, fmt.Errorf("new client of %s: pass the client that made the AutoPipeliner; calls share round trips anyway", lib.Name)
 	}
 	if o.Namespace == "" {
-		o.Namespace = lib.Name
+		o.Namespace = agreed.Namespace
 	}
 	if err := CheckNamespace(o.Namespace); err != nil {
 		return nil, fmt.Errorf("new client of %s: %w", lib.Name, err)

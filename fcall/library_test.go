@@ -67,7 +67,7 @@ func TestImports_onlyGoRedis(t *testing.T) {
 	}
 	allowed := []string{
 		"github.com/rlfunc/rlfunc/fcall", "github.com/redis/go-redis/v9",
-		"github.com/rlfunc/rlfunc/internal/marks", "github.com/rlfunc/rlfunc/internal/servers", // import the standard library only
+		"github.com/rlfunc/rlfunc/internal/agreed", "github.com/rlfunc/rlfunc/internal/marks", "github.com/rlfunc/rlfunc/internal/servers", // import the standard library only
 		"github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys/cpu", // what go-redis itself imports
 	}
 	for _, pkg := range strings.Fields(string(out)) {

@@ -228,7 +228,7 @@ func load(t *testing.T, rdb redis.UniversalClient) {
 
 func TestDecide_unreadableStateIsAnError(t *testing.T) {
 	rdb, _ := inProcess(t)
-	if err := rdb.RPush(t.Context(), "guard:{ip=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
+	if err := rdb.RPush(t.Context(), "rl:{ip=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
 		t.Fatal(err)
 	}
 	g := newGuard(t, rdb, chat(contracts()["open"]), guard.Options{})

@@ -19,6 +19,8 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
+	"github.com/rlfunc/rlfunc/gen/cost"
+	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -573,7 +575,7 @@ func TestDecide_eachLimitCountsItsSubject(t *testing.T) {
 func TestDecide_blockOfAnyIdentityRefuses(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		g := newGuard(t, rdb, several(), guard.Options{})
-		blocks, err := abuse.New(rdb, fcall.Options{Namespace: "guard"})
+		blocks, err := abuse.New(rdb, fcall.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -594,6 +596,52 @@ func TestDecide_blockOfAnyIdentityRefuses(t *testing.T) {
 			t.Errorf("no block, and %+v", d)
 		}
 	})
+}
+
+// All libraries have one default namespace: clients of them see what guard counts, reserves and blocks. Another namespace is another state.
+func TestNamespace_isOneForAllLibraries(t *testing.T) {
+	rdb, _ := inProcess(t)
+	p := budgeted()
+	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", By: policy.By{"ip"}, Limit: 3, Window: time.Minute}}
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+	decide(t, newGuard(t, rdb, p, guard.Options{}), r)
+	seen := func(o fcall.Options) string {
+		limits, err := ratelimit.New(rdb, o)
+		costs, errCosts := cost.New(rdb, o)
+		if err != nil || errCosts != nil {
+			t.Fatal(err, errCosts)
+		}
+		row := ratelimit.PackLimit(ratelimit.Limit{Name: "chat/minute", Kind: ratelimit.LimitKindSlidingLog, Limit: 3, Window: time.Minute})
+		check, err := limits.Check(t.Context(), ratelimit.CheckParams{Subject: "ip=ada", Limits: row, Look: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d left, %v spent", check.Limits[0].Remaining, peek.Budgets[0].Spent)
+	}
+	if here, there := seen(fcall.Options{}), seen(fcall.Options{Namespace: "other"}); here != "2 left, 0.100000 spent" || there != "3 left, 0.000000 spent" {
+		t.Errorf("clients see %s, and in another namespace %s", here, there)
+	}
+	blocks, err := abuse.New(rdb, fcall.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blocks.Block(t.Context(), abuse.BlockParams{Subject: "ip=ada", Duration: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, newGuard(t, rdb, p, guard.Options{}), r); d.Reason != guard.ReasonBlocked {
+		t.Errorf("blocked by library abuse: %+v", d)
+	}
+	p.Namespace = "other"
+	if d := decide(t, newGuard(t, rdb, p, guard.Options{}), r); !d.Allowed || d.Limits[0].Remaining != 2 {
+		t.Errorf("in another namespace: %+v", d)
+	}
+	if there := seen(fcall.Options{Namespace: "other"}); there != "2 left, 0.100000 spent" {
+		t.Errorf("clients of the other namespace see %s", there)
+	}
 }
 
 // Every request must be counted by some limit.

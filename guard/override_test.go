@@ -41,7 +41,7 @@ type operator struct {
 
 func newOperator(t *testing.T, rdb fcall.Caller) operator {
 	t.Helper()
-	c, err := override.New(rdb, fcall.Options{Namespace: "guard"})
+	c, err := override.New(rdb, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

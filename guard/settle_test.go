@@ -271,7 +271,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	if err := d.Charge.Settle(t.Context(), 300_000); err != nil {
 		t.Fatal(err)
 	}
-	costs, err := cost.New(rdb, fcall.Options{Namespace: "guard"})
+	costs, err := cost.New(rdb, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

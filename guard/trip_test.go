@@ -19,7 +19,7 @@ import (
 
 func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Micros {
 	t.Helper()
-	costs, err := cost.New(rdb, fcall.Options{Namespace: "guard"})
+	costs, err := cost.New(rdb, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func TestClock_textsAreTheTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, keys["ratelimit:{u1}:sliding_log:3600000000"].Value); diff != "" {
+		if diff := cmp.Diff(want, keys["rl:{u1}:sliding_log:3600000000"].Value); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -158,7 +158,7 @@ func TestClock_expiriesAreOfTheirWindow(t *testing.T) {
 	suites.Limiters.Each(t, func(t *testing.T, s *luatest.Server, client *ratelimit.Client) {
 		for n := range 310 {
 			window := time.Duration(n%300+1)*time.Minute + time.Microsecond
-			key := "ratelimit:{u1}:sliding_log:" + strconv.FormatInt(window.Microseconds(), 10)
+			key := "rl:{u1}:sliding_log:" + strconv.FormatInt(window.Microseconds(), 10)
 			s.Do(t, "FLUSHDB")
 			s.CheckTTLs(t, map[string]time.Duration{key: window.Truncate(time.Millisecond) + time.Millisecond}, func() {
 				if _, err := client.SlidingLog(t.Context(), ratelimit.SlidingLogParams{Subject: "u1", Limit: 10, Window: window}); err != nil {

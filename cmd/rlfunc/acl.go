@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/gen/override"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
@@ -63,7 +63,7 @@ The user cannot connect until you give it a password: ACL SETUSER NAME >PASSWORD
 		RunE: func(cmd *cobra.Command, args []string) error { return a.acl(cmd.Context(), args[0], args[1:], o) },
 	}
 	cmd.Flags().StringVar(&o.user, "user", "", "name of the user (default the role)")
-	cmd.Flags().StringSliceVar(&o.namespaces, "namespaces", nil, "prefixes of the keys; a guard's is its policy's namespace (default the libraries' names)")
+	cmd.Flags().StringSliceVar(&o.namespaces, "namespaces", nil, "prefixes of the keys; a guard's is its policy's namespace (default [rl])")
 	cmd.Flags().BoolVar(&o.autoLoad, "auto-load", false, "permission to load the libraries where a node lost them; with it the service may run any Lua")
 	cmd.Flags().BoolVar(&o.cluster, "cluster", false, "permission to find the nodes of a cluster")
 	cmd.Flags().BoolVar(&o.identify, "identify", false, "permission to say which libraries the service uses, so that plan, deploy and retire see it; needs Redis 7.2")
@@ -148,7 +148,7 @@ func (a *app) callers(tree *codegen.Tree, names, namespaces []string) (acl.Rule,
 		return rule, err
 	}
 	if len(namespaces) == 0 {
-		namespaces = []string{""}
+		namespaces = []string{agreed.Namespace}
 	}
 	for _, lib := range libs {
 		for _, ns := range namespaces {
@@ -157,7 +157,7 @@ func (a *app) callers(tree *codegen.Tree, names, namespaces []string) (acl.Rule,
 		if lib.Spec.Name == guard.Library.Name {
 			rule = rule.And(acl.Reporting)
 			for _, ns := range namespaces {
-				rule = rule.And(a.readsOverrides(tree, cmp.Or(ns, lib.Spec.Name)))
+				rule = rule.And(a.readsOverrides(tree, ns))
 			}
 		}
 	}

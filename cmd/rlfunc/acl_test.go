@@ -138,17 +138,17 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 		return strings.TrimSpace(out.String())
 	}
 	shop, stall := line("shop"), line("stall")
-	if diff := cmp.Diff("ACL SETUSER shop reset on ~shop:* &shop:* &shop:changes +fcall|shop_v1_tell +publish +spublish +type", shop); diff != "" {
+	if diff := cmp.Diff("ACL SETUSER shop reset on ~rl:* &rl:* &shop:changes +fcall|shop_v1_tell +publish +spublish +type", shop); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff("ACL SETUSER stall reset on %R~stall:* +exists +fcall_ro|stall_v1_look +type +xinfo|stream", stall); diff != "" {
+	if diff := cmp.Diff("ACL SETUSER stall reset on %R~rl:* +exists +fcall_ro|stall_v1_look +type +xinfo|stream", stall); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, e := range engines.AllReal(t) {
 		t.Run(e.Name, func(t *testing.T) {
 			admin := e.Client(t)
 			rlfuncIn(t, dir, "deploy", "--redis", e.URL)
-			if err := admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "stall:{u1}:orders", Values: []string{"a", "b"}}).Err(); err != nil {
+			if err := admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "rl:{u1}:orders", Values: []string{"a", "b"}}).Err(); err != nil {
 				t.Fatal(err)
 			}
 			rlfuncIn(t, dir, "call", "shop.tell", "subject=u1", "--redis", as(t, e, admin, shop))
@@ -160,7 +160,7 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 			}
 			client := redis.NewClient(o)
 			defer client.Close()
-			if err := client.XInfoGroups(t.Context(), "stall:{u1}:orders").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			if err := client.XInfoGroups(t.Context(), "rl:{u1}:orders").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
 				t.Errorf("XINFO GROUPS: %v", err)
 			}
 		})

@@ -162,7 +162,7 @@ func (a *app) service() (*service.Service, error) {
 func (a *app) serviceToRead() (*service.Service, error) {
 	s, err := a.service()
 	if err == nil && !s.Given {
-		a.note("no policy: using namespace guard, without limits; give --policy FILE")
+		a.note("no policy: using namespace %s, without limits; give --policy FILE", s.Namespace)
 	}
 	return s, err
 }

@@ -48,7 +48,7 @@ func (a *app) withPolicyFile(cmd *cobra.Command) *cobra.Command {
 }
 
 func (a *app) withNamespace(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&a.namespace, "namespace", "", "prefix of the keys (default the policy's namespace; for a call, the library's name)")
+	cmd.Flags().StringVar(&a.namespace, "namespace", "", "prefix of the keys (default the policy's namespace; for a call, rl)")
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/service"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/inspect"
@@ -220,6 +221,22 @@ func TestOperator_changesTheServiceOfANamespace(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 			ran(t, exitOK, "history --namespace shop --redis "+e.URL, "user=zoe", "unblocked")
+		})
+	}
+}
+
+// Without a namespace, a call has the one that all clients and guards have.
+func TestCall_hasTheDefaultNamespace(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			blocks, err := abuse.New(e.Client(t), fcall.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := blocks.Block(t.Context(), abuse.BlockParams{Subject: "ip=203.0.113.7", Duration: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			ran(t, exitOK, "call abuse.block subject=ip=203.0.113.7 duration=1m --redis "+e.URL, "applied", "false")
 		})
 	}
 }

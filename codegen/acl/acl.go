@@ -10,16 +10,17 @@ import (
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A Rule is what one user may do.
 type Rule struct {
-	Keys     []string // as ACL SETUSER names them: "~ratelimit:*", "%R~ratelimit:*" to read only
-	Channels []string // as ACL SETUSER names them: "&ratelimit:*"
+	Keys     []string // as ACL SETUSER names them: "~rl:*", "%R~rl:*" to read only
+	Channels []string // as ACL SETUSER names them: "&rl:*"
 	Commands []string // as ACL SETUSER names them: "get", "fcall|ratelimit_v1_gcra", "function|list"
 }
 
-// String returns what the rule adds to a user: `~ratelimit:* +fcall|ratelimit_v1_gcra +get`.
+// String returns what the rule adds to a user: `~rl:* +fcall|ratelimit_v1_gcra +get`.
 func (r Rule) String() string {
 	words := slices.Concat(r.Keys, r.Channels)
 	for _, c := range r.Commands {
@@ -52,10 +53,10 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// Function returns the rule of a user that may call one function. An empty namespace is the library's own.
+// Function returns the rule of a user that may call one function. An empty namespace is the default one.
 func Function(lib *spec.Library, fn *spec.Function, namespace string) Rule {
 	if namespace == "" {
-		namespace = lib.Name
+		namespace = agreed.Namespace
 	}
 	keys, verb := "~", "fcall|"
 	if fn.Has("no-writes") {

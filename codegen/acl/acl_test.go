@@ -14,7 +14,7 @@ func TestLibrary_namesEachCommandOnce(t *testing.T) {
 		{Name: "look", Server: "shop_v1_look", Flags: []string{"no-writes"}, Command: []string{"GET", "TYPE"}},
 		{Name: "buy", Server: "shop_v1_buy", Command: []string{"DECRBY", "GET", "TYPE"}},
 	}}
-	want := "ACL SETUSER seller reset on ~shop:* +decrby +fcall_ro|shop_v1_look +fcall|shop_v1_buy +get +type"
+	want := "ACL SETUSER seller reset on ~rl:* +decrby +fcall_ro|shop_v1_look +fcall|shop_v1_buy +get +type"
 	if diff := cmp.Diff(want, acl.Library(lib, "").SetUser("seller")); diff != "" {
 		t.Errorf("rule (-want +got):\n%s", diff)
 	}

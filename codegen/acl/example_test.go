@@ -24,6 +24,6 @@ func ExampleFunction() {
 	fmt.Println(strings.Join(rule.Keys, " "))
 	fmt.Println("+" + strings.Join(rule.Commands, " +"))
 	// Output:
-	// ~concurrency:*
+	// ~rl:*
 	// +fcall|concurrency_v1_release +hdel +hget +time +type +zincrby +zrem +zscore
 }

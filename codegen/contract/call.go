@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // A Step of a sequence moves the clock, puts content under a key as another program would, and makes a call; most do not do all of it.
@@ -133,9 +134,9 @@ type keyed struct {
 // keys are those of the call, in the order in which they are sent.
 func (c *call) keys() (out []keyed) {
 	add := func(f spec.Field, subject, suffix string, value *string) {
-		name := fcall.Key(c.lib.namespace, fcall.Subject(subject), suffix)
+		name := fcall.Key(agreed.Namespace, fcall.Subject(subject), suffix)
 		if value != nil {
-			name = fcall.KeyOf(c.lib.namespace, fcall.Tag(fcall.Subject(subject)), suffix, *value)
+			name = fcall.KeyOf(agreed.Namespace, fcall.Tag(fcall.Subject(subject)), suffix, *value)
 		}
 		out = append(out, keyed{name, f})
 	}

@@ -135,7 +135,6 @@ func Run(libs []*Library, o Options) (*Report, error) {
 		return nil, errors.New("there are no functions to call")
 	}
 	for _, l := range libs {
-		l.namespace = libs[0].Spec.Name // they share keys
 		if err, failed := c.server.do("FUNCTION", "LOAD", l.Code).(error); failed {
 			return nil, fmt.Errorf("load %s on the embedded engine: %w", l.Spec.Server, err)
 		}

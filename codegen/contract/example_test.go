@@ -29,5 +29,5 @@ end
 		fmt.Printf("%s:%d: %s (%s)\n", f.File, f.Line, f.Text, f.Rule)
 	}
 	// Output:
-	// functions/visits/add.lua:5: leaves visits:{u}:visits without an expiry (missing-ttl)
+	// functions/visits/add.lua:5: leaves rl:{u}:visits without an expiry (missing-ttl)
 }

@@ -22,7 +22,6 @@ import (
 type Library struct {
 	*source.Library
 	Code      string
-	namespace string // of its keys
 	functions []*function
 
 	authors map[int]place // the author's line of a line of the bundle
@@ -47,7 +46,7 @@ type function struct {
 
 // Of bundles a library that has been read from its source.
 func Of(lib *source.Library) *Library {
-	l := &Library{Library: lib, Code: bundle.Write(lib), namespace: lib.Spec.Name, words: wordsOf(lib), ignored: map[place][]string{}, authors: map[int]place{}}
+	l := &Library{Library: lib, Code: bundle.Write(lib), words: wordsOf(lib), ignored: map[place][]string{}, authors: map[int]place{}}
 	for i, line := range strings.Split(l.Code, "\n") {
 		b, _ := marks.ReadBlock(line)
 		for n := 1; b.File != "" && n <= b.Lines; n++ {

@@ -49,7 +49,7 @@ func (l *ledger) read(t *testing.T) charges {
 			t.Fatal(err)
 		}
 		_, limit, _ = strings.Cut(limit, ":")
-		subject, _ := l.tags.Load(strings.TrimPrefix(tag, "guard:{"))
+		subject, _ := l.tags.Load(strings.TrimPrefix(tag, "rl:{"))
 		all[fmt.Sprint(strings.TrimSuffix(limit, "/hour"), " ", subject)] = n
 	}
 	return all

@@ -1,5 +1,5 @@
 --- One decision per request: its subject's block, limits, budgets and challenge, all or nothing.
 ---
---- The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the same
---- namespace share the state. Use them to issue challenges, block and unblock.
+--- The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries share the state unless one has
+--- another namespace. Use them to issue challenges, block and unblock.
 --- @library guard 1.0.0

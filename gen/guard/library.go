@@ -3,8 +3,8 @@
 // Package guard is for one decision per request: its subject's block, limits, budgets and challenge, all or
 // nothing.
 //
-// The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the
-// same namespace share the state. Use them to issue challenges, block and unblock.
+// The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries share the
+// state unless one has another namespace. Use them to issue challenges, block and unblock.
 //
 // It is the client of Redis library guard_v1, version 1.0.0. Load the library with package loader, make a
 // [Client] with [New], and call its functions as methods.

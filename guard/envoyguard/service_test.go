@@ -342,7 +342,7 @@ func TestShouldRateLimit_withoutRedisFollowsTheFailureMode(t *testing.T) {
 
 func TestShouldRateLimit_refusesOnUnreadableState(t *testing.T) {
 	f := serve(t, limits)
-	if err := f.redis.RPush(t.Context(), "guard:{ip=203.0.113.7}:sliding_log:60000000:login/minute", "no time").Err(); err != nil {
+	if err := f.redis.RPush(t.Context(), "rl:{ip=203.0.113.7}:sliding_log:60000000:login/minute", "no time").Err(); err != nil {
 		t.Fatal(err)
 	}
 	f.expect(t, edge(from("203.0.113.7")), answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "limiter_unreadable"})

@@ -88,7 +88,7 @@ limits: [{name: all, by: all, limit: 1, window: 3m}]
 		},
 		"open without Redis": {policy: minute, before: 1, damage: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{}},
 		"unreadable": {policy: minute, damage: func(t *testing.T, rdb *redis.Client) {
-			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
+			if err := rdb.RPush(t.Context(), "rl:{key=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
 				t.Error(err)
 			}
 		}, want: answer{codes.Internal, "LIMITER_FAILED", "", 0, nil}},
@@ -311,7 +311,7 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estima
 				if err := f.guard.Close(); err != nil {
 					t.Error(err)
 				}
-				costs, err := cost.New(f.redis, fcall.Options{Namespace: "guard"})
+				costs, err := cost.New(f.redis, fcall.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

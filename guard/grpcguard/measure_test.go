@@ -116,7 +116,7 @@ endpoints:
     idempotency: {header: Idempotency-Key, for: 1h}
     limits: [{name: hour, limit: 100, window: 1h}]
     challenge: {required: true, payload: path}`, grpcguard.Options{}, nil)
-		challenges, err := challenge.New(rdb, fcall.Options{Namespace: "guard"})
+		challenges, err := challenge.New(rdb, fcall.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ endpoints: [{name: chat, match: ["/"]}]`, before: 1, want: answer{
 		}},
 		"open without Redis": {policy: "on_failure: open\n" + minute, before: 1, break_: func(_ *testing.T, rdb *redis.Client) { _ = rdb.Close() }, want: answer{Status: 200}},
 		"unreadable": {policy: minute, break_: func(t *testing.T, rdb *redis.Client) {
-			if err := rdb.RPush(t.Context(), "guard:{key=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
+			if err := rdb.RPush(t.Context(), "rl:{key=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
 				t.Error(err)
 			}
 		}, want: answer{

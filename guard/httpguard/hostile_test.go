@@ -90,7 +90,7 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.25"}
 // spent returns the cost counted for a subject.
 func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcall.Micros {
 	t.Helper()
-	costs, err := cost.New(c, fcall.Options{Namespace: "guard"})
+	costs, err := cost.New(c, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

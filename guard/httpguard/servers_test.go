@@ -55,7 +55,7 @@ func expect(t *testing.T, what string, want, got map[int]int) {
 // taken returns the used part of a limit.
 func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, kind ratelimit.LimitKind, limit int64, window time.Duration) int64 {
 	t.Helper()
-	limits, err := ratelimit.New(rdb, fcall.Options{Namespace: "guard"})
+	limits, err := ratelimit.New(rdb, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

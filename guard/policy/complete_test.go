@@ -27,7 +27,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 		}, {Name: "plain"}},
 	}
 	want := &Policy{
-		Version: 1, Namespace: "guard", Timeout: 50 * time.Millisecond, OnFailure: Local, Share: 0.5,
+		Version: 1, Namespace: "rl", Timeout: 50 * time.Millisecond, OnFailure: Local, Share: 0.5,
 		Paths: PathsRefuse, Escapes: EscapesRefuse, PathCase: CaseFold, Unmatched: UnmatchedPass,
 		Identities: map[string]Identity{
 			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token", Leeway: time.Minute}},

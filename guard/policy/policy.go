@@ -8,8 +8,8 @@ import (
 type Policy struct {
 	// Version is the version of the policy format, which is 1. Defaults to 1.
 	Version int `yaml:"version" policy:"1..1,default=1"`
-	// Namespace begins every key in Redis: 1 to 64 of A-Z a-z 0-9 _ - and dot. Defaults to guard.
-	Namespace string `yaml:"namespace" policy:"is=namespace,default=guard"`
+	// Namespace begins every key in Redis: 1 to 64 of A-Z a-z 0-9 _ - and dot. Defaults to rl.
+	Namespace string `yaml:"namespace" policy:"is=namespace,default=rl"`
 	// Timeout is how long a decision waits for Redis, 1ms to 1m; then the failure modes decide. Defaults to 50ms.
 	Timeout time.Duration `yaml:"timeout" policy:"1ms..1m,default=50ms"`
 	// OnFailure is the failure mode of limits that have none, for when Redis does not answer: open allows the request, closed fails it, and

@@ -31,11 +31,12 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // Options configure a Reporter. The zero value works for a policy with the default namespace.
 type Options struct {
-	// Namespace is the policy's namespace. Defaults to guard.
+	// Namespace is the policy's namespace. Defaults to rl.
 	Namespace string
 	// Process names this process, with letters, digits, - and _. Defaults to the host name, process ID and four random letters.
 	Process string
@@ -69,7 +70,7 @@ type Reporter struct {
 // New starts a reporter. Pass its Hooks to guard.Options. Call Close to stop it.
 func New(rdb redis.UniversalClient, o Options) (*Reporter, error) {
 	if o.Namespace == "" {
-		o.Namespace = "guard"
+		o.Namespace = agreed.Namespace
 	}
 	if o.Process == "" {
 		host, _ := os.Hostname()

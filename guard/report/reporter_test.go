@@ -78,7 +78,7 @@ func TestReporter_processesAddUp(t *testing.T) {
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(report.Interval{}, "At", "Seconds")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			for _, key := range rdb.Keys(t.Context(), "guard:{report}:*").Val() {
+			for _, key := range rdb.Keys(t.Context(), "rl:{report}:*").Val() {
 				if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 {
 					t.Errorf("%s never expires", key)
 				}
@@ -164,7 +164,7 @@ func TestRead_skipsWhatIsNoReport(t *testing.T) {
 		r.Close()
 	}
 	for process, text := range map[string]string{"bad": "{", "newer": `{"format":2,"refused":9}`} {
-		if err := rdb.Set(t.Context(), "guard:{report}:"+process, text, time.Hour).Err(); err != nil {
+		if err := rdb.Set(t.Context(), "rl:{report}:"+process, text, time.Hour).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestRead_skipsWhatIsNoReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := report.Merge(all)
-	want := report.Interval{Format: 1, Requests: 1, Refused: 1, Merged: 1, Unreadable: []string{"guard:{report}:bad", "guard:{report}:newer"}}
+	want := report.Interval{Format: 1, Requests: 1, Refused: 1, Merged: 1, Unreadable: []string{"rl:{report}:bad", "rl:{report}:newer"}}
 	ignored := cmpopts.IgnoreFields(report.Interval{}, "At", "Seconds", "Subjects", "Limits")
 	if diff := cmp.Diff(want, sum, ignored, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

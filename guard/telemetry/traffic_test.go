@@ -125,7 +125,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	ask(g, guard.Request{Endpoint: "prove", Subjects: []string{eve}}, "challenge")
 	ask(g, guard.Request{Endpoint: "nowhere", Subjects: []string{eve}}, "error")
 
-	if err := rdb.RPush(ctx, "guard:{"+zoe+"}:spent", "no hash").Err(); err != nil {
+	if err := rdb.RPush(ctx, "rl:{"+zoe+"}:spent", "no hash").Err(); err != nil {
 		t.Fatal(err)
 	}
 	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{zoe}}, "error")

@@ -1,7 +1,10 @@
-// Package agreed holds names and bounds that policies, guard and cmd/rlfunc must agree on, as the Redis libraries use them.
+// Package agreed holds names and bounds that clients, policies, guard and cmd/rlfunc must agree on, as the Redis libraries use them.
 package agreed
 
 const (
+	// Namespace begins every key, unless a client or a policy sets another one: all libraries have the same, so that a client of one sees what
+	// guard or a client of another has stored.
+	Namespace = "rl"
 	// GlobalPrefix begins the subjects of global limits, such as "global/all". No identity has such a subject.
 	GlobalPrefix = "global/"
 	// GlobalAccount is what follows GlobalPrefix in the subject of budgets of all requests.

@@ -44,7 +44,7 @@ func attempts(tiers ...attemptTier) func(context.Context, *abuse.Client) (any, e
 	return attempt(attemptParams{Subject: "u1", Tiers: abuse.PackAttemptTiers(tiers...)})
 }
 
-func abuseKey(suffix string) string { return "abuse:{u1}:" + suffix }
+func abuseKey(suffix string) string { return "rl:{u1}:" + suffix }
 
 // may is the answer to an allowed attempt, with a count and what remains for each tier.
 func may(strikes int64, rows ...attemptRow) attemptResult {

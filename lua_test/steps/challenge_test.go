@@ -31,7 +31,7 @@ func peekAt(token string) func(context.Context, *challenge.Client) (any, error) 
 	return luatest.Call((*challenge.Client).Peek, challenge.PeekParams{Subject: "u1", Token: token})
 }
 
-func challengeKey(subject string) string { return "challenge:{" + subject + "}:challenges" }
+func challengeKey(subject string) string { return "rl:{" + subject + "}:challenges" }
 
 func issued(token string, expires time.Duration, outstanding int64) issueResult {
 	return issueResult{Token: token, ExpiresAfter: expires, Outstanding: outstanding}

@@ -26,8 +26,8 @@ type (
 )
 
 var (
-	holdersKey = "concurrency:{u1}:holders"
-	fencesKey  = "concurrency:{u1}:fences"
+	holdersKey = "rl:{u1}:holders"
+	fencesKey  = "rl:{u1}:fences"
 	startFence = luatest.Start.UnixMicro()
 )
 

@@ -26,9 +26,9 @@ const toSlice = 4321099 * time.Microsecond
 
 const window10 = 10 * time.Minute
 
-const spentKey = "cost:{u1}:spent"
+const spentKey = "rl:{u1}:spent"
 
-func reservationKey(receipt string) string { return "cost:{u1}:reservation:" + receipt }
+func reservationKey(receipt string) string { return "rl:{u1}:reservation:" + receipt }
 
 // within is a budget for ten minutes, the window of most tables.
 func within(most fcall.Micros) fcall.Rows[budget.Budget] {
@@ -296,7 +296,7 @@ func TestReserve_accountsOfOthersAndUnits(t *testing.T) {
 	budgets.Run(
 		t,
 		costStep{Advance: toSlice, Call: reserves(p), Writes: true, Want: budget.ReserveResult{Allowed: true, Reason: "none", ResetAfter: window10, Budgets: rows(100, 100, 40, 0)}, TTLs: ttls{
-			spentKey: window10, "cost:{team}:spent": window10, "cost:{u1}:spent:tokens": window10, reservationKey("a"): 2 * window10,
+			spentKey: window10, "rl:{team}:spent": window10, "rl:{u1}:spent:tokens": window10, reservationKey("a"): 2 * window10,
 		}},
 		costStep{Name: "one account refuses", Call: func(ctx context.Context, c *budget.Client) (any, error) {
 			r, err := c.Reserve(ctx, again)

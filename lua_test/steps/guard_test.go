@@ -31,7 +31,7 @@ type (
 
 var given = guard.RefundResult{Refunded: true}
 
-func guardKey(suffix string) string { return "guard:{u1}:" + suffix }
+func guardKey(suffix string) string { return "rl:{u1}:" + suffix }
 
 // by is a step's call by one of the clients: by(suites.CostOf, (*budget.Client).Settle, params).
 func by[C, P, R any](who func(guarded) C, method func(C, context.Context, P) (R, error), params P) func(context.Context, guarded) (any, error) {
@@ -76,7 +76,7 @@ func kept(window time.Duration) time.Duration {
 }
 
 // reserved is the key of a call's reservation.
-func reserved(id string) string { return fcall.KeyOf("guard", "u1", "reservation", id) }
+func reserved(id string) string { return fcall.KeyOf("rl", "u1", "reservation", id) }
 
 // passes is the answer to a call that is admitted at the start and asks for no more than these limits, passesAt to one so long
 // after it, and stops to one that they refuse.
@@ -229,7 +229,7 @@ func TestAdmit_unreadableBlockOfAnotherSubject(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{
-			Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "SET", "guard:{ip}:block", "what") },
+			Given: func(t testing.TB, s *luatest.Server) { s.Do(t, "SET", "rl:{ip}:block", "what") },
 			Call:  admit(admitParams{Blocks: []fcall.Subject{"ip"}}), WantErr: fcall.ErrState,
 		},
 	)
@@ -261,7 +261,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 		t,
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: admit(p), Writes: true, Want: want, TTLs: ttls{
-			guardKey("sliding_log:3600000000:own"): time.Hour, "guard:{user}:receipt:r": time.Hour, "guard:{device}:challenges": time.Hour, "guard:{team}:spent": kept(time.Hour),
+			guardKey("sliding_log:3600000000:own"): time.Hour, "rl:{user}:receipt:r": time.Hour, "rl:{device}:challenges": time.Hour, "rl:{team}:spent": kept(time.Hour),
 			reserved("i"): 2 * time.Hour,
 		}},
 		guardStep{Name: "a repeat", Call: admit(p), Want: known},
@@ -313,7 +313,7 @@ func TestAdmit_budgetsOfSeveralAccounts(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{Call: admit(p("a", 60, 900)), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Budgets: rows(-1, 0, 60, 900, 60, 60)}), TTLs: ttls{
-			"guard:{team}:spent": kept(time.Hour), "guard:{u1}:spent:tokens": kept(time.Minute), "guard:{org}:spent": kept(time.Hour),
+			"rl:{team}:spent": kept(time.Hour), "rl:{u1}:spent:tokens": kept(time.Minute), "rl:{org}:spent": kept(time.Hour),
 			reserved("a"): 2 * time.Hour,
 		}},
 		guardStep{Name: "the tokens do not fit", Call: admit(p("b", 1, 101)), Want: suites.Answered(admitResult{Reason: "budget", Refused: 2, RetryAfter: counts(time.Minute), Budgets: rows(1, counts(time.Minute), 60, 900, 60, 60)})},

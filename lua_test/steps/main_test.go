@@ -25,7 +25,7 @@ var (
 )
 
 // key is a key of a plain subject.
-func key(subject, suffix string) string { return "ratelimit:{" + subject + "}:" + suffix }
+func key(subject, suffix string) string { return "rl:{" + subject + "}:" + suffix }
 
 func TestContract_ratelimit(t *testing.T)   { luatest.Contract(t, suites.Limiters) }
 func TestContract_cost(t *testing.T)        { luatest.Contract(t, suites.Budgets) }

@@ -18,7 +18,7 @@ type (
 )
 
 const (
-	overrideKey = "override:{all}:overrides"
+	overrideKey = "rl:{all}:overrides"
 	startUS     = 1767323045678901
 )
 

@@ -110,7 +110,7 @@ func library(m clients.Module) string {
 		w.line("\n\nclass %s(_Functions, %s):", c[0], c[1])
 		w.doc("    ", fmt.Sprintf(`Calls %s over a %s may share it.
 
-namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to rl, for all libraries.
 With auto_load the client loads a missing library, and never replaces one.`, m.Spec.Server, c[2]))
 		w.line("\n    def __init__(self, client: object, *, namespace: str | None = None, auto_load: bool = True) -> None:")
 		w.line("        super().__init__(client, LIBRARY, namespace, auto_load)")

@@ -250,7 +250,7 @@ class Base:
             want = " or ".join(f"{t.__module__.rpartition('.')[0]}.{t.__name__}" for t in self._takes)
             raise TypeError(f"client of {library.name}: want a {want} with a pool, got {got.__module__}.{got.__name__}")
         self.library = library
-        self._namespace = library.name if namespace is None else namespace
+        self._namespace = "rl" if namespace is None else namespace
         if not isinstance(self._namespace, str) or not re.fullmatch("[A-Za-z0-9_.-]{1,64}", self._namespace):
             raise ValueError(f"namespace must be 1 to 64 of the characters A-Z a-z 0-9 _ - . , got {namespace!r:.34}")
         self._redis = client

@@ -3,8 +3,8 @@
 
 One decision per request: its subject's block, limits, budgets and challenge, all or nothing.
 
-The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the same
-namespace share the state. Use them to issue challenges, block and unblock.
+The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries share the
+state unless one has another namespace. Use them to issue challenges, block and unblock.
 """
 
 from __future__ import annotations
@@ -743,7 +743,7 @@ class _Functions(Base):
 class Client(_Functions, SyncClient):
     """Calls guard_v1 over a redis.Redis or redis.RedisCluster. Threads may share it.
 
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to rl, for all libraries.
     With auto_load the client loads a missing library, and never replaces one.
     """
 
@@ -754,7 +754,7 @@ class Client(_Functions, SyncClient):
 class AsyncClient(_Functions, AsyncioClient):
     """Calls guard_v1 over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it.
 
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to rl, for all libraries.
     With auto_load the client loads a missing library, and never replaces one.
     """
 

@@ -577,7 +577,7 @@ class _Functions(Base):
 class Client(_Functions, SyncClient):
     """Calls ratelimit_v1 over a redis.Redis or redis.RedisCluster. Threads may share it.
 
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to rl, for all libraries.
     With auto_load the client loads a missing library, and never replaces one.
     """
 
@@ -588,7 +588,7 @@ class Client(_Functions, SyncClient):
 class AsyncClient(_Functions, AsyncioClient):
     """Calls ratelimit_v1 over a redis.asyncio.Redis or RedisCluster. Tasks of one event loop may share it.
 
-    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to the library's name.
+    namespace begins every key: 1 to 64 of A-Z a-z 0-9 _ - . It defaults to rl, for all libraries.
     With auto_load the client loads a missing library, and never replaces one.
     """
 

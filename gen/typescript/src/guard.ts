@@ -5,8 +5,8 @@
  *
  * One decision per request: its subject's block, limits, budgets and challenge, all or nothing.
  *
- * The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries with the
- * same namespace share the state. Use them to issue challenges, block and unblock.
+ * The keys are those of abuse, challenge, cost and ratelimit.check, so clients of these libraries share the
+ * state unless one has another namespace. Use them to issue challenges, block and unblock.
  */
 
 import { BaseClient, type Fn, type Library, type Options, type Redis, type Row } from "./client";

@@ -77,7 +77,6 @@ var Guards = luatest.Suite[Guarded]{
 }
 
 func newGuarded(server fcall.Caller, o fcall.Options) (g Guarded, err error) {
-	o.Namespace = "guard"
 	var errs [4]error
 	g.Guard, errs[0] = guard.New(server, o)
 	g.Cost, errs[1] = cost.New(server, o)

@@ -89,7 +89,7 @@ def start(request):
 
 
 def slot_of(subject):
-    return cluster().keyslot(b"ratelimit:{%s}:x" % _client.tag(subject))
+    return cluster().keyslot(b"rl:{%s}:x" % _client.tag(subject))
 
 
 def owner(slot):

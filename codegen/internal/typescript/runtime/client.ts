@@ -37,7 +37,7 @@ export type Redis = NodeRedis | NodeCluster | IORedis;
 
 /** Options of a client. */
 export interface Options {
-  /** Begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to the library's name. */
+  /** Begins every key: 1 to 64 of A-Z a-z 0-9 _ - . Defaults to rl, for all libraries. */
   namespace?: string;
   /** Loads a missing library, and never replaces one. Defaults to true. */
   autoLoad?: boolean;
@@ -252,7 +252,7 @@ export class BaseClient {
   private _loadFrom = -Infinity;
 
   constructor(private readonly _redis: Redis, private readonly _library: Library, o: Options) {
-    this._namespace = o.namespace ?? _library.name;
+    this._namespace = o.namespace ?? "rl";
     this._autoLoad = o.autoLoad ?? true;
     this._timeoutMs = toMilliseconds(o.timeout ?? seconds(5));
     const problem = unfit(_redis);

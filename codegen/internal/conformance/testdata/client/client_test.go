@@ -169,15 +169,15 @@ func TestKeep_stateLastsWhereTheHeaderSaysSo(t *testing.T) {
 	keep := luatest.Call((*everything.Client).Keep, everything.KeepParams{
 		Subject: "u", Name: "apples", Amount: 3, Lots: everything.PackKeepLots(everything.KeepLots{Name: "a:b"}),
 	})
-	left := "everything:{u}:left:" + fcall.Tag("a:b") // not plain, so its key ends in a hash
+	left := "rl:{u}:left:" + fcall.Tag("a:b") // not plain, so its key ends in a hash
 	suite.Run(t,
 		luatest.Step[*everything.Client]{
 			Name: "first", Call: keep, Writes: true, Want: everything.KeepResult{Stock: 3},
-			TTLs: map[string]time.Duration{"everything:{u}:stock": luatest.Immortal, left: luatest.Immortal, "everything:{u}:recent": time.Minute},
+			TTLs: map[string]time.Duration{"rl:{u}:stock": luatest.Immortal, left: luatest.Immortal, "rl:{u}:recent": time.Minute},
 		},
 		luatest.Step[*everything.Client]{
 			Name: "a century later", Advance: 100 * 365 * 24 * time.Hour, Call: keep, Writes: true, Want: everything.KeepResult{Stock: 6},
-			TTLs: map[string]time.Duration{"everything:{u}:stock": luatest.Immortal, left: luatest.Immortal, "everything:{u}:recent": time.Minute},
+			TTLs: map[string]time.Duration{"rl:{u}:stock": luatest.Immortal, left: luatest.Immortal, "rl:{u}:recent": time.Minute},
 		},
 	)
 	if diff := cmp.Diff([]string{"left", "stock"}, everything.Library.Forever); diff != "" {
