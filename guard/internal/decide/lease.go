@@ -31,7 +31,7 @@ func (p *Places) Complete() bool {
 	}
 	p.Lease = shortestLease(p.Rows)
 	p.Limits = guard.PackLimit(p.Rows...).For(p.Of...)
-	return len(p.Rows) > 0 && len(p.Of) == len(p.Rows)
+	return p.Subject != "" && len(p.Rows) > 0 && len(p.Of) == len(p.Rows)
 }
 
 // shortestLease returns the shortest lease of limits of kind concurrency; 0 without limits.
