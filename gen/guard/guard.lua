@@ -897,7 +897,7 @@ function window_count.check(row, key, cost, _, answer)
     return left_us
   end
   answer.allowed = used + cost <= row.limit
-  answer.remaining = math.max(row.limit - used, 0)
+  answer.remaining = used < row.limit and row.limit - used or 0
   answer.reset_after_us = left_us
   answer.retry_after_us = answer.allowed and 0 or left_us
 end
