@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/agreed"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
 )
 
@@ -293,7 +294,7 @@ func (p *player[C, M]) leftovers(ctx context.Context, h history[C, M]) {
 	want, ends := map[string]int64{}, map[string]*redis.Cmd{}
 	for subject, keys := range h.left {
 		for suffix, end := range keys {
-			name := fcall.Key(p.family.suite.Library.Name, fcall.Subject(subject), suffix)
+			name := fcall.Key(agreed.Namespace, fcall.Subject(subject), suffix)
 			want[name] = end
 			ends[name] = p.pipe.Do(ctx, "PEXPIRETIME", name)
 		}
@@ -334,7 +335,7 @@ func (p *player[C, M]) flush(ctx context.Context) (problem string) {
 }
 
 func (p *player[C, M]) key(subject string, k storedKey) string {
-	return fcall.Key(p.family.suite.Library.Name, fcall.Subject(subject), k.suffix)
+	return fcall.Key(agreed.Namespace, fcall.Subject(subject), k.suffix)
 }
 
 // A look is what was read of one key: its content, and when it expires.
