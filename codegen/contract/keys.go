@@ -64,6 +64,9 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		if moved && !back && ch.was && ch.is && ch.before.expires != 0 && ch.after.expires != 0 && ch.after.expires < ch.before.expires {
 			w.shortened(ch, line, p[ch.key])
 		}
+		if ch.is && ch.after.expires != 0 && !back && !w.foreign {
+			w.outlived(ch, line, durations, now)
+		}
 		lost = w.refusal(a, ch, line, moved, lost)
 		p.keep(ch, w, durations, now)
 	}
@@ -117,6 +120,26 @@ func (w *watch) shortened(ch change, line int, until map[string]int64) {
 			return
 		}
 	}
+}
+
+// outlived finds a time that the call has stored, now and one of its durations, and that its key does not live to see.
+func (w *watch) outlived(ch change, line int, durations []int64, now int64) {
+	ch.after.each(func(e, text string) {
+		if before, was := ch.before.elements[e]; was && before == ch.after.elements[e] || e == "" && text == ch.before.text {
+			return
+		}
+		for _, digits := range timeForm.FindAllString(text, -1) {
+			at, _ := strconv.ParseInt(digits, 10, 64)
+			unit := int64(1)
+			for ; at > 0 && at < now/2; unit *= 1000 {
+				at *= 1000
+			}
+			left := at - max(ch.after.expires*1000, now)
+			if !w.passed[digits] && left > 2*max(unit, 1000) && slices.ContainsFunc(durations, func(d int64) bool { return max(at-now-d, now+d-at) < unit }) {
+				w.add("outlives-key", line, "stores a time in %s that is %v ahead, and the key ends %v before it", ch.key, time.Duration(at-now)*time.Microsecond, time.Duration(left)*time.Microsecond)
+			}
+		}
+	})
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -207,3 +207,43 @@ end
 		t.Errorf("not checked: %q, want %q; findings: %v; sequences to play elsewhere: %d", got, want, r.Findings, len(r.Sequences))
 	}
 }
+
+// A hold that is renewed for longer than its key lives is gone with the key, however many others there are.
+func TestRun_timesThatOutliveTheirKey(t *testing.T) {
+	const take = `--- Takes a seat.
+--- @use clock
+--- @key    seats zset[seats]       the end of each hold
+--- @arg    name  text[1..8]        who takes it
+--- @arg    hold  duration[1s..1d]  for how long
+--- @result taken bool              true
+local function take(seats, name, hold_us)
+  redis.call('ZADD', seats, clock.now_us() + hold_us, name)
+  clock.extend(seats, hold_us)
+  return true
+end
+`
+	const renew = `--- Renews a seat.
+--- @use clock
+--- @key    seats   zset[seats]      the end of each hold
+--- @arg    name    text[1..8]       who has it
+--- @arg    hold    duration[1s..1d] for how long from now
+--- @result renewed bool             whether there was one
+local function renew(seats, name, hold_us)
+  if not redis.call('ZSCORE', seats, name) then
+    return false
+  end
+  redis.call('ZADD', seats, 'GT', clock.now_us() + hold_us, name)
+EXTEND
+  return true
+end
+`
+	as := func(extend string) map[string]string {
+		return map[string]string{"take": take, "renew": strings.ReplaceAll(renew, "EXTEND", extend)}
+	}
+	if rules := found(t, quick, as("  clock.extend(seats, hold_us)")); len(rules) > 0 {
+		t.Errorf("found %q, want nothing", rules)
+	}
+	if rules := found(t, quick, as("")); !slices.Equal(rules, []string{"outlives-key"}) {
+		t.Errorf("found %q, want outlives-key", rules)
+	}
+}
