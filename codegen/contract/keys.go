@@ -2,6 +2,7 @@ package contract
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 			w.unit(c, ch, line, durations, now)
 		}
 		if moved && !back && ch.was && ch.is && ch.before.expires != 0 && ch.after.expires != 0 && ch.after.expires < ch.before.expires {
-			w.shortened(ch, line, p[ch.key])
+			w.shortened(c, ch, line, p[ch.key])
 		}
 		if ch.is && ch.after.expires != 0 && !back && !w.foreign {
 			w.outlived(ch, line, durations, now)
@@ -94,13 +95,13 @@ func (w *watch) refusal(a answer, ch change, line int, moved bool, lost string) 
 }
 
 // shortened checks that what others have written lives as long as they were told.
-func (w *watch) shortened(ch change, line int, until map[string]int64) {
+func (w *watch) shortened(c *call, ch change, line int, until map[string]int64) {
 	if ch.after.kind != ch.before.kind || w.garbage {
 		return
 	}
 	lost := func(element string) bool { return until[element] > ch.after.expires+1 }
 	if ch.after.elements == nil {
-		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && kept(b, a) {
+		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && w.kept(c, b, a) {
 			w.add("shortened-ttl", line, "makes %s expire %s too soon: it still holds what an earlier call stored for longer", ch.key, milliseconds(until[""]-ch.after.expires))
 		}
 		return
@@ -146,15 +147,20 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 
 func number(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 
-// kept reports whether most of an old text is part of the new one, as where rows are packed again.
-func kept(old, now string) bool {
-	n := len(old) - min(4, len(old)/3)
-	for i := 0; n > 3 && i+n <= len(old); i++ {
-		if strings.Contains(now, old[i:i+n]) {
-			return true
+var token = regexp.MustCompile(`[[:alnum:]]+`)
+
+// kept reports whether a new text still has what an earlier caller gave to the old one, as where rows are packed again: a word that was passed,
+// by neither this call nor the author, or a time.
+func (w *watch) kept(c *call, old, now string) bool {
+	own := map[string]bool{}
+	c.each(func(_ spec.Field, v value) { own[v.text] = true })
+	words := token.FindAllString(now, -1)
+	return slices.ContainsFunc(token.FindAllString(old, -1), func(word string) bool {
+		if given := w.passed[word] && !number(word) || timeForm.MatchString(word); !given || own[word] || !slices.Contains(words, word) {
+			return false
 		}
-	}
-	return strings.Contains(now, old)
+		return !slices.ContainsFunc(c.lib.words.texts, func(text string) bool { return slices.Contains(token.FindAllString(text, -1), word) })
+	})
 }
 
 // keep notes until when what a call has written is to live: to the end of its key, but not beyond what the call itself could mean.
