@@ -63,7 +63,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 			w.unit(c, ch, line, durations, now)
 		}
 		if moved && !back && ch.was && ch.is && ch.before.expires != 0 && ch.after.expires != 0 && ch.after.expires < ch.before.expires {
-			w.shortened(c, ch, line, p[ch.key])
+			w.shortened(c, ch, line, p[ch.key], now)
 		}
 		if ch.is && ch.after.expires != 0 && !back && !w.foreign {
 			w.outlived(ch, line, durations, now)
@@ -95,13 +95,13 @@ func (w *watch) refusal(a answer, ch change, line int, moved bool, lost string) 
 }
 
 // shortened checks that what others have written lives as long as they were told.
-func (w *watch) shortened(c *call, ch change, line int, until map[string]int64) {
+func (w *watch) shortened(c *call, ch change, line int, until map[string]int64, now int64) {
 	if ch.after.kind != ch.before.kind || w.garbage {
 		return
 	}
 	lost := func(element string) bool { return until[element] > ch.after.expires+1 }
 	if ch.after.elements == nil {
-		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && w.kept(c, b, a) {
+		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && kept(b, a) && w.given(c, b, a, now) {
 			w.add("shortened-ttl", line, "makes %s expire %s too soon: it still holds what an earlier call stored for longer", ch.key, milliseconds(until[""]-ch.after.expires))
 		}
 		return
@@ -109,12 +109,7 @@ func (w *watch) shortened(c *call, ch change, line int, until map[string]int64) 
 	if w.remade[ch.key] {
 		return
 	}
-	released := int64(0) // until when what the call removes by its name was to live: the caller's own hold, for which the key lived so long
-	for e := range ch.before.elements {
-		if _, still := ch.after.elements[e]; !still && w.touched[[2]string{ch.key, e}] {
-			released = max(released, until[e])
-		}
-	}
+	released := w.released(ch, until)
 	for e, v := range ch.before.elements {
 		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) && until[e] > released {
 			w.add("shortened-ttl", line, "makes %s in %s expire %s too soon: an earlier call stored it for longer", word(e), ch.key, milliseconds(until[e]-ch.after.expires))
@@ -123,18 +118,28 @@ func (w *watch) shortened(c *call, ch change, line int, until map[string]int64) 
 	}
 }
 
-// outlived finds a time that the call has stored, now and one of its durations, and that its key does not live to see.
+// released is until when what the call removes by its name was to live: the caller's own hold, for which the key lived so long.
+func (w *watch) released(ch change, until map[string]int64) (at int64) {
+	for e := range ch.before.elements {
+		if _, still := ch.after.elements[e]; !still && w.touched[[2]string{ch.key, e}] {
+			at = max(at, until[e])
+		}
+	}
+	return at
+}
+
+// outlived finds a time that the call has stored, now and one of its durations, and that its key does not live to see. A key that lives for
+// another of them is meant to.
 func (w *watch) outlived(ch change, line int, durations []int64, now int64) {
+	if slices.ContainsFunc(durations, func(d int64) bool { end := ch.after.expires*1000 - now - d; return end > -2000 && end < 2000 }) {
+		return
+	}
 	ch.after.each(func(e, text string) {
 		if before, was := ch.before.elements[e]; was && before == ch.after.elements[e] || e == "" && text == ch.before.text {
 			return
 		}
 		for _, digits := range timeForm.FindAllString(text, -1) {
-			at, _ := strconv.ParseInt(digits, 10, 64)
-			unit := int64(1)
-			for ; at > 0 && at < now/2; unit *= 1000 {
-				at *= 1000
-			}
+			at, unit := timeOf(digits, now)
 			left := at - max(ch.after.expires*1000, now)
 			if !w.passed[digits] && left > 2*max(unit, 1000) && slices.ContainsFunc(durations, func(d int64) bool { return max(at-now-d, now+d-at) < unit }) {
 				w.add("outlives-key", line, "stores a time in %s that is %v ahead, and the key ends %v before it", ch.key, time.Duration(at-now)*time.Microsecond, time.Duration(left)*time.Microsecond)
@@ -147,16 +152,32 @@ func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millis
 
 func number(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 
+func ahead(word string, now int64) bool {
+	at, _ := timeOf(word, now)
+	return timeForm.MatchString(word) && at > now
+}
+
 var token = regexp.MustCompile(`[[:alnum:]]+`)
 
-// kept reports whether a new text still has what an earlier caller gave to the old one, as where rows are packed again: a word that was passed,
-// by neither this call nor the author, or a time.
-func (w *watch) kept(c *call, old, now string) bool {
+// kept reports whether most of an old text is part of the new one, as where rows are packed again.
+func kept(old, is string) bool {
+	n := len(old) - min(4, len(old)/3)
+	for i := 0; n > 3 && i+n <= len(old); i++ {
+		if strings.Contains(is, old[i:i+n]) {
+			return true
+		}
+	}
+	return strings.Contains(is, old)
+}
+
+// given reports whether a new text still has a word of an old one that an earlier caller passed, and neither this call nor the author, or a time
+// that is still to come.
+func (w *watch) given(c *call, old, is string, now int64) bool {
 	own := map[string]bool{}
 	c.each(func(_ spec.Field, v value) { own[v.text] = true })
-	words := token.FindAllString(now, -1)
+	words := token.FindAllString(is, -1)
 	return slices.ContainsFunc(token.FindAllString(old, -1), func(word string) bool {
-		if given := w.passed[word] && !number(word) || timeForm.MatchString(word); !given || own[word] || !slices.Contains(words, word) {
+		if given := w.passed[word] && !number(word) || ahead(word, now); !given || own[word] || !slices.Contains(words, word) {
 			return false
 		}
 		return !slices.ContainsFunc(c.lib.words.texts, func(text string) bool { return slices.Contains(token.FindAllString(text, -1), word) })
@@ -185,6 +206,9 @@ func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
 	}
 	if p[ch.key] == nil {
 		p[ch.key] = map[string]int64{}
+	}
+	if len(durations) == 0 && ch.was && ch.before.expires == ch.after.expires { // it means no time of its own
+		return
 	}
 	if ch.after.elements == nil {
 		if ch.after.text != ch.before.text {

@@ -39,6 +39,15 @@ func (c *checker) further(steps []Step) []Step {
 
 var timeForm = regexp.MustCompile(`\d{16}|\d{13}|\d{10}`) // in microseconds, milliseconds or seconds
 
+// timeOf reads a time, and returns its unit, both in microseconds.
+func timeOf(digits string, now int64) (at, unit int64) {
+	at, _ = strconv.ParseInt(digits, 10, 64)
+	for unit = 1; at > 0 && at < now/2; unit *= 1000 {
+		at *= 1000
+	}
+	return at, unit
+}
+
 // ends are when keys end, and the times in their content that are still to come, in microseconds.
 func (s *server) ends() (all []int64) {
 	for _, c := range s.held {
@@ -58,10 +67,7 @@ func (s *server) ends() (all []int64) {
 // future are the times in a text, in microseconds or milliseconds, that are still to come, and not beyond what keys live.
 func (s *server) future(text string) (all []int64) {
 	for _, digits := range timeForm.FindAllString(text, -1) {
-		n, _ := strconv.ParseInt(digits, 10, 64)
-		for n > 0 && n < s.now/2 {
-			n *= 1000
-		}
+		n, _ := timeOf(digits, s.now)
 		if n > s.now && n < s.now+4000*day {
 			all = append(all, n)
 		}
