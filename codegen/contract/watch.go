@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -62,9 +63,13 @@ type watch struct {
 	begun    int              // cost before the last command
 	written  map[string]write // the last write of each key
 	touched  map[[2]string]bool
-	remade   map[string]bool // keys that have been removed as a whole: what is in them is the call's own
-	removed  bool            // a command has removed what it names
-	excused  bool            // the author says of a command that its key is small
+	remade   map[string]bool      // keys that have been removed as a whole: what is in them is the call's own
+	twice    []string             // keys that the call names twice
+	stored   map[[2]string]string // what it has stored in their elements, and not read since
+	reads    map[string]int       // of these keys
+	reread   bool                 // one of them was made twice
+	removed  bool                 // a command has removed what it names
+	excused  bool                 // the author says of a command that its key is small
 	risky    []risk
 	last     command
 	faults   []fault
@@ -96,7 +101,7 @@ func newWatch(libs []*Library) *watch {
 	w := &watch{
 		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{}, cleanly: map[string][]bool{}, answers: map[[2]int]bool{},
 		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{}, names: map[any]bool{},
-		written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{},
+		written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{}, stored: map[[2]string]string{}, reads: map[string]int{},
 	}
 	for _, l := range libs {
 		w.libs[l.Spec.Server] = l
@@ -110,6 +115,9 @@ func (w *watch) begin() {
 	clear(w.written)
 	clear(w.touched)
 	clear(w.remade)
+	clear(w.stored)
+	clear(w.reads)
+	w.reread = false
 	w.risky, w.faults, w.heaviest = w.risky[:0], nil, [2]int{}
 }
 
@@ -157,7 +165,13 @@ func (w *watch) Loaded(library string, blocks []embedded.Block) {
 }
 
 // Called begins a call.
-func (w *watch) Called(library, name string, _, _ []string) (most int) {
+func (w *watch) Called(library, name string, keys, _ []string) (most int) {
+	w.twice = w.twice[:0]
+	for i, key := range keys {
+		if slices.Contains(keys[:i], key) {
+			w.twice = append(w.twice, key)
+		}
+	}
 	w.lib = w.libs[library]
 	w.running = w.lib != nil
 	if !w.running {
@@ -247,6 +261,9 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 	}
 	w.begun = w.cost
 	w.work(name, words, sizes)
+	if len(keys) > 0 && slices.Contains(w.twice, keys[0]) {
+		w.stale(line, name, words, writes)
+	}
 	if writes {
 		for i, k := range keys {
 			w.written[k] = write{line, name, expires(name, words), sizes[i] > 0}
@@ -260,6 +277,32 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 			}
 		}
 		w.removed = w.removed || slices.Contains(removes, name)
+	}
+}
+
+// stale finds that a call which names a key twice overwrites what it has just stored there: it has read both before, and took them for two.
+func (w *watch) stale(line int, name string, words []string, writes bool) {
+	key := words[1]
+	if !writes {
+		maps.DeleteFunc(w.stored, func(at [2]string, _ string) bool { return at[0] == key })
+		w.reads[strings.Join(words, " ")]++
+		w.reread = w.reread || w.reads[strings.Join(words, " ")] > 1
+		return
+	}
+	pairs := words[2:]
+	switch name {
+	case "SET":
+		pairs = []string{"", words[2]}
+	case "HSET", "HMSET":
+	default:
+		return
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		at := [2]string{key, pairs[i]}
+		if before, ok := w.stored[at]; ok && before != pairs[i+1] && w.reread {
+			w.add("stale-write", line, "overwrites the %s that it has just stored in %s with %s: two subjects of the call are the same, so read again or refuse them", word(before), key, word(pairs[i+1]))
+		}
+		w.stored[at] = pairs[i+1]
 	}
 }
 
