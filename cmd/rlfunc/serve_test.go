@@ -158,8 +158,8 @@ func TestServe_reloadsAtSIGHUP(t *testing.T) {
 		failed             []any
 	}{
 		{unlimited, "", "serving", []any{}},
-		{"namespace: other\n" + unlimited, "", "cannot change namespace from guard to other", []any{file}},
-		{"namespace: other\n" + unlimited, "", "cannot change namespace from guard to other", []any{file}},
+		{"namespace: other\n" + unlimited, "", "cannot change namespace from rl to other", []any{file}},
+		{"namespace: other\n" + unlimited, "", "cannot change namespace from rl to other", []any{file}},
 		{withKeys, "", "keys.txt: no such file", []any{file}},
 		{withKeys, strings.Repeat("a", 64) + " ada\n", "policy replaced", []any{}},
 		{withKeys, "no digest", "keys.txt:1: the digest must be", []any{keys}},
