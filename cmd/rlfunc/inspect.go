@@ -41,16 +41,21 @@ their own, does not count.`,
   rlfunc inspect user=42 --client-plan pro --policy policy.yaml --redis redis://127.0.0.1:6379
   rlfunc inspect all --policy policy.yaml --redis redis://127.0.0.1:6379`,
 		Args: oneSubject,
-		RunE: a.onService(func(ctx context.Context, s *service.Service, conn *connection.Conn, args []string) error {
-			var err error
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.service()
+			if err != nil {
+				return err
+			}
 			if !s.Given {
 				return errNoService
 			}
 			if s.Policy, err = a.planned(s.Policy, plan); err != nil {
 				return err
 			}
-			return a.inspect(ctx, s, conn, args[0])
-		}),
+			return a.onServer(func(ctx context.Context, conn *connection.Conn, args []string) error {
+				return a.inspect(ctx, s, conn, args[0])
+			})(cmd, args)
+		},
 	}
 	cmd.Flags().StringVar(&plan, "client-plan", "", "`NAME` of the policy's plan that the subject has (default none)")
 	return a.withPolicy(cmd)
