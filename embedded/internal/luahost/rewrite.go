@@ -17,7 +17,7 @@ const (
 // rewriter changes a syntax tree where gopher-lua compiles it to something else
 // than Lua 5.1 would:
 //
-//   - a, b = b, a evaluates all of the right side before anything is assigned;
+//   - a, b = b, a evaluates all of the right side before anything is assigned, and so does a = x and a;
 //   - x .. y prints numbers with 14 digits, and x % y is x - floor(x/y)*y;
 //   - 010 is ten, and for i = 1, '3' counts to three.
 //
@@ -46,7 +46,8 @@ func (r *rewriter) statement(s ast.Stmt) ast.Stmt {
 	case *ast.AssignStmt:
 		r.list(s.Lhs)
 		r.list(s.Rhs)
-		if len(s.Lhs) > 1 {
+		_, logical := s.Rhs[0].(*ast.LogicalOpExpr)
+		if len(s.Lhs) > 1 || logical {
 			return sequence(s)
 		}
 	case *ast.LocalAssignStmt:
