@@ -2171,7 +2171,7 @@ end
 return charge
 end)()
 
-local reservation_record = (function() -- rlfunc: lines=66 file=functions/lib/cost/reservation_record.lua
+local reservation_record = (function() -- rlfunc: lines=71 file=functions/lib/cost/reservation_record.lua
 --- What a receipt has reserved: a key of its own, which expires.
 ---
 ---
@@ -2234,7 +2234,12 @@ function reservation_record.write(key, settled, made_us, until_us, accounts, kee
       text = text .. ' ' .. one.charges[j].name
     end
   end
-  clock.store_for(key, text, keep_us)
+  if settled then
+    redis.call('SET', key, text, 'KEEPTTL')
+    clock.extend(key, keep_us)
+  else
+    clock.store_for(key, text, keep_us)
+  end
 end
 
 return reservation_record

@@ -213,6 +213,18 @@ func TestSettle_replacesTheEstimateOnceAtTheTimeOfItsReservation(t *testing.T) {
 	)
 }
 
+// Two generations of a service may settle one reservation, with other windows.
+func TestSettle_byAShorterWindowIsKnownAsLongAsTheReservation(t *testing.T) {
+	second := budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Second})
+	budgets.Run(
+		t,
+		costStep{Advance: toSlice, Call: reserves(reserve("a", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
+		costStep{Advance: time.Minute, Call: settles("a", 300, second), Writes: true, Want: settled("settled", 0, 1000)},
+		costStep{Name: "the reserving process settles late", Advance: 18 * time.Minute, Call: settles("a", 300, within(1000)), Want: settled("repeated", 0, 1000)},
+		costStep{Name: "two windows after the reservation it is unknown", Advance: time.Minute + time.Millisecond, Call: settles("a", 300, within(1000)), Writes: true, Want: settled("unknown", 300, 1000)},
+	)
+}
+
 func TestSettle_spendingPastTheBudgetIsRecorded(t *testing.T) {
 	budgets.Run(
 		t,

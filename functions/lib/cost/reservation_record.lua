@@ -60,7 +60,12 @@ function reservation_record.write(key, settled, made_us, until_us, accounts, kee
       text = text .. ' ' .. one.charges[j].name
     end
   end
-  clock.store_for(key, text, keep_us)
+  if settled then -- the caller that reserved may have a longer window, and settle again
+    redis.call('SET', key, text, 'KEEPTTL')
+    clock.extend(key, keep_us)
+  else
+    clock.store_for(key, text, keep_us)
+  end
 end
 
 return reservation_record

@@ -377,7 +377,7 @@ func (m *Cost) write(key costKey, a costAccount) {
 }
 
 func (m *Cost) record(subject, receipt string, v costReservation, longest int64) {
-	v.endMS = expiry(m.clock, 2*longest)
+	v.endMS = max(v.endMS, expiry(m.clock, 2*longest))
 	m.reservations[[2]string{subject, receipt}] = v
 }
 
@@ -388,7 +388,7 @@ func (m *Cost) Settle(subject, receipt string, actual, inUnits int64, limits []C
 	if known {
 		made, until = v.made, v.until
 	}
-	after := costReservation{settled: true, made: made, until: until, amounts: map[costKey]int64{}, spans: map[costKey][]span{}}
+	after := costReservation{settled: true, made: made, until: until, endMS: v.endMS, amounts: map[costKey]int64{}, spans: map[costKey][]span{}}
 	accounts, before, longest := map[costKey]costAccount{}, map[costKey]costAccount{}, int64(0)
 	for _, l := range limits {
 		longest = max(longest, microseconds(l.Window))
