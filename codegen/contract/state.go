@@ -55,9 +55,7 @@ func (s *server) ends() (all []int64) {
 			all = append(all, c.expires*1000)
 		}
 		c.each(func(_, text string) {
-			for _, n := range s.future(text) {
-				all = append(all, n)
-			}
+			all = append(all, s.future(text)...)
 		})
 	}
 	slices.Sort(all)

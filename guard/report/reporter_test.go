@@ -65,7 +65,7 @@ func TestReporter_processesAddUp(t *testing.T) {
 				g.Close()
 				r.Close() // writes
 			}
-			all, err := report.Read(t.Context(), rdb, "guard")
+			all, err := report.Read(t.Context(), rdb, "rl")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestReporter_subjectsArePrintable(t *testing.T) {
 				r.Hooks().Decided(t.Context(), guard.Event{Decision: &guard.Decision{Refused: s, Endpoint: "chat", Reason: guard.ReasonBlocked}})
 			}
 			r.Close()
-			all, err := report.Read(t.Context(), rdb, "guard")
+			all, err := report.Read(t.Context(), rdb, "rl")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestRead_skipsWhatIsNoReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := report.Read(t.Context(), rdb, "guard")
+	all, err := report.Read(t.Context(), rdb, "rl")
 	if err != nil {
 		t.Fatal(err)
 	}
