@@ -1,10 +1,9 @@
 --- Decides a request: everything is allowed and charged, or nothing is.
 ---
---- Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the budgets and the challenge may belong to
---- another subject or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets
---- and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and
---- unit are one account; what is unreserved must fit it, but is not charged. With tiers the call is an attempt, as in abuse.attempt, and the
---- threshold-th one is refused.
+--- Attempts, and the block that they start, belong to the call's subject; each limit, the receipt, the budgets and the challenge may belong to
+--- another, or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. Otherwise every limit, the
+--- budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject
+--- and unit are one account; what is unreserved must fit it, but is not charged. With tiers the call is an attempt: the threshold-th is refused.
 ---
 --- A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and reserves, under its own name, what
 --- its estimate exceeds those of before. It pays global limits again, and holds places of its own. With repeats, that many repeats pass, as
@@ -90,11 +89,12 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   if repeated == nil then
     return nil, unreadable
   end
-  local costs = {
-    key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us,
+  local request = {
+    now_us = clock_us, limits = limits, states = limits_state, weight = weight, holder = holder, known = known, repeated = repeated, repeats = repeats,
+    dedup_us = dedup_us, challenges = challenges, challenge = challenge, challenge_required = challenge_required, payload = payload,
+    costs = {key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us},
   }
-  local parts, failure = request_parts.check(repeated, limits, limits_state, weight, costs, challenges, challenge,
-    challenge_required, payload, clock_us, holder)
+  local parts, failure = request_parts.check(request)
   if not parts then
     return nil, failure
   end
@@ -106,8 +106,7 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    request_parts.charge(parts, known, repeated, repeats, dedup_us, counted, limits, limits_state, weight, costs, challenges, challenge,
-      clock_us)
+    request_parts.charge(request, parts, counted)
   end
   if counted then
     wait_us = math.max(wait_us, attempt_set.record(tried_tiers, bucket, escalation))

@@ -2425,7 +2425,7 @@ end
 return challenge_record
 end)()
 
-local request_parts = (function() -- rlfunc: lines=82 file=functions/lib/guard/request_parts.lua
+local request_parts = (function() -- rlfunc: lines=79 file=functions/lib/guard/request_parts.lua
 --- Checks and charges what a request takes of its subjects besides attempts: limits, budgets and the challenge.
 --- @use receipts limit_rows reservation reservation_record challenge_record
 --- @lib request_parts
@@ -2434,17 +2434,13 @@ local request_parts = {}
 local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, all = {}, free = true}
 
 
-local function check_challenge(challenges, known, challenge, required, payload, clock_us)
-  if known then
+local function check_challenge(request)
+  if request.repeated then
     return 'none'
+  elseif request.challenge and request.challenges then
+    return challenge_record.check(request.challenges, request.challenge, request.payload, request.now_us)
   end
-  if challenge and challenges then
-    return challenge_record.check(challenges, challenge, payload, clock_us)
-  end
-  if required then
-    return 'absent'
-  end
-  return 'none'
+  return request.challenge_required and 'absent' or 'none'
 end
 
 
@@ -2465,17 +2461,18 @@ end
 
 
 
-function request_parts.check(
-  repeated, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
-  local cost, no_cost = check_costs(costs, repeated)
+function request_parts.check(request)
+  local repeated = request.repeated
+  local cost, no_cost = check_costs(request.costs, repeated)
   if not cost then
     return nil, no_cost
   end
-  local outcome, record = check_challenge(challenges, repeated, challenge, required, payload, clock_us)
+  local outcome, record = check_challenge(request)
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, repeated and repeated.paid or nil, clock_us, holder)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(
+    request.limits, request.states, request.weight, repeated and repeated.paid or nil, request.now_us, request.holder)
   if not rows then
     return nil, refused
   end
@@ -2492,18 +2489,18 @@ function request_parts.check(
 end
 
 
-function request_parts.charge(
-  parts, known, repeated, repeats, dedup_us, counted, limits, limits_state, weight, costs, challenges, challenge, clock_us)
-  reservation.reserve(costs, parts.cost)
-  local charges = limit_rows.charge(limits, limits_state, parts.rows, clock_us)
+function request_parts.charge(request, parts, tried)
+  local known, repeated, weight, cost = request.known, request.repeated, request.weight, parts.cost
+  reservation.reserve(request.costs, cost)
+  local charges = limit_rows.charge(request.limits, request.states, parts.rows, request.now_us)
   local consumed = parts.outcome == 'consumed'
-  if consumed and challenge and challenges and parts.record then
-    challenge_record.consume(challenges, challenge, parts.record)
+  if consumed and request.challenge and request.challenges and parts.record then
+    challenge_record.consume(request.challenges, request.challenge, parts.record)
   end
-  if repeated and (repeats or weight > repeated.paid or not parts.cost.free) then
-    receipts.add_repeat(known, repeated, weight, parts.cost.all)
-  elseif known and not repeated and (charges or counted or consumed or #parts.cost.rows > 0) then
-    receipts.add(known, clock_us, dedup_us, weight, parts.cost.all)
+  if repeated and (request.repeats or weight > repeated.paid or not cost.free) then
+    receipts.add_repeat(known, repeated, weight, cost.all)
+  elseif known and not repeated and (charges or tried or consumed or #cost.rows > 0) then
+    receipts.add(known, request.now_us, request.dedup_us, weight, cost.all)
   end
 end
 
@@ -2957,9 +2954,8 @@ end
 return one_limit
 end)()
 
-do -- rlfunc: lines=121 file=functions/guard/admit.lua
+do -- rlfunc: lines=120 file=functions/guard/admit.lua
 --- Decides a request: everything is allowed and charged, or nothing is.
----
 ---
 ---
 ---
@@ -3050,11 +3046,12 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   if repeated == nil then
     return nil, unreadable
   end
-  local costs = {
-    key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us,
+  local request = {
+    now_us = clock_us, limits = limits, states = limits_state, weight = weight, holder = holder, known = known, repeated = repeated, repeats = repeats,
+    dedup_us = dedup_us, challenges = challenges, challenge = challenge, challenge_required = challenge_required, payload = payload,
+    costs = {key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us},
   }
-  local parts, failure = request_parts.check(repeated, limits, limits_state, weight, costs, challenges, challenge,
-    challenge_required, payload, clock_us, holder)
+  local parts, failure = request_parts.check(request)
   if not parts then
     return nil, failure
   end
@@ -3066,8 +3063,7 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    request_parts.charge(parts, known, repeated, repeats, dedup_us, counted, limits, limits_state, weight, costs, challenges, challenge,
-      clock_us)
+    request_parts.charge(request, parts, counted)
   end
   if counted then
     wait_us = math.max(wait_us, attempt_set.record(tried_tiers, bucket, escalation))

@@ -5,21 +5,17 @@ local request_parts = {}
 
 local no_budgets = {reason = 'none', place = 0, retry_us = 0, rows = {}, all = {}, free = true}
 
--- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required.
-local function check_challenge(challenges, known, challenge, required, payload, clock_us)
-  if known then
+-- Checks the challenge as challenge_record.check does; without one the outcome is none, or absent if it is required. A repeat has consumed it.
+local function check_challenge(request)
+  if request.repeated then
     return 'none'
+  elseif request.challenge and request.challenges then
+    return challenge_record.check(request.challenges, request.challenge, request.payload, request.now_us)
   end
-  if challenge and challenges then
-    return challenge_record.check(challenges, challenge, payload, clock_us)
-  end
-  if required then
-    return 'absent'
-  end
-  return 'none'
+  return request.challenge_required and 'absent' or 'none'
 end
 
--- Checks what the call costs, as reservation.check does: a repeat what its receipt has not paid before, under a reservation of its own. A
+-- Checks what the request costs, as reservation.check does: a repeat what its receipt has not paid before, under a reservation of its own. A
 -- reservation is of one call: if it exists, it was settled before the call came.
 local function check_costs(costs, repeated)
   if #costs.budgets == 0 or not costs.key then -- the header requires one with budgets
@@ -34,20 +30,21 @@ local function check_costs(costs, repeated)
   return reservation.check(costs)
 end
 
--- Checks limits, estimate and challenge, and writes nothing. repeated is a receipt as receipts.find found it. Returns a table: rows
--- of the limits; the cost; the outcome and the record of the challenge; the reason to refuse, or none;
--- whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
-function request_parts.check(
-  repeated, limits, limits_state, weight, costs, challenges, challenge, required, payload, clock_us, holder)
-  local cost, no_cost = check_costs(costs, repeated)
+-- Checks limits, estimate and challenge, and writes nothing. A request has the arguments of guard.admit, repeated as receipts.find found its
+-- receipt, costs as reservation takes them, and now_us. Returns a table: rows of the limits; the cost; the outcome and the record of the
+-- challenge; the reason to refuse, or none; whether anything but global limits refuses; and the longest wait. Or nil and a refusal.
+function request_parts.check(request)
+  local repeated = request.repeated
+  local cost, no_cost = check_costs(request.costs, repeated)
   if not cost then
     return nil, no_cost
   end
-  local outcome, record = check_challenge(challenges, repeated, challenge, required, payload, clock_us)
+  local outcome, record = check_challenge(request)
   if not outcome then
     return nil, record
   end
-  local rows, refused, wait_us, refused_not_global = limit_rows.check(limits, limits_state, weight, repeated and repeated.paid or nil, clock_us, holder)
+  local rows, refused, wait_us, refused_not_global = limit_rows.check(
+    request.limits, request.states, request.weight, repeated and repeated.paid or nil, request.now_us, request.holder)
   if not rows then
     return nil, refused
   end
@@ -63,19 +60,19 @@ function request_parts.check(
   }
 end
 
--- Charges what check allowed, and records the receipt or its repeat, as receipts.find found it.
-function request_parts.charge(
-  parts, known, repeated, repeats, dedup_us, counted, limits, limits_state, weight, costs, challenges, challenge, clock_us)
-  reservation.reserve(costs, parts.cost)
-  local charges = limit_rows.charge(limits, limits_state, parts.rows, clock_us)
+-- Charges what check allowed, and records the receipt or its repeat. tried is whether the request was recorded as an attempt.
+function request_parts.charge(request, parts, tried)
+  local known, repeated, weight, cost = request.known, request.repeated, request.weight, parts.cost
+  reservation.reserve(request.costs, cost)
+  local charges = limit_rows.charge(request.limits, request.states, parts.rows, request.now_us)
   local consumed = parts.outcome == 'consumed'
-  if consumed and challenge and challenges and parts.record then
-    challenge_record.consume(challenges, challenge, parts.record)
+  if consumed and request.challenge and request.challenges and parts.record then
+    challenge_record.consume(request.challenges, request.challenge, parts.record)
   end
-  if repeated and (repeats or weight > repeated.paid or not parts.cost.free) then
-    receipts.add_repeat(known, repeated, weight, parts.cost.all)
-  elseif known and not repeated and (charges or counted or consumed or #parts.cost.rows > 0) then
-    receipts.add(known, clock_us, dedup_us, weight, parts.cost.all) -- a call that pays nothing must not give a later one a free pass
+  if repeated and (request.repeats or weight > repeated.paid or not cost.free) then
+    receipts.add_repeat(known, repeated, weight, cost.all)
+  elseif known and not repeated and (charges or tried or consumed or #cost.rows > 0) then
+    receipts.add(known, request.now_us, request.dedup_us, weight, cost.all) -- a call that pays nothing must not give a later one a free pass
   end
 end
 

@@ -484,12 +484,12 @@ class _Functions(Base):
     ) -> Call[AdmitResult]:
         """Decides a request: everything is allowed and charged, or nothing is.
 
-        Attempts, and the block that they start, belong to the call's subject. Each limit, the receipt, the
-        budgets and the challenge may belong to another subject or to all subjects together. An active block
-        of any of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the
+        Attempts, and the block that they start, belong to the call's subject; each limit, the receipt, the
+        budgets and the challenge may belong to another, or to all subjects together. An active block of any
+        of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do.
         Budgets of one subject and unit are one account; what is unreserved must fit it, but is not charged.
-        With tiers the call is an attempt, as in abuse.attempt, and the threshold-th one is refused.
+        With tiers the call is an attempt: the threshold-th is refused.
 
         A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before,
         and reserves, under its own name, what its estimate exceeds those of before. It pays global limits
