@@ -122,7 +122,8 @@ var invisible = []*unicode.RangeTable{
 // account has as many subjects as spellings, each with a limit of its own; with more, one account can use up the limit of another.
 //
 // The letters of a pair such as A and a are one, by Unicode's simple folding: ſ is s and ς is σ, but ß is not ss, and İ and ı are neither i nor
-// I. Compatibility forms such as ﬁ, the dots and +tags of an email address, and the two forms of an international domain stay different.
+// I. Compatibility forms such as ﬁ, the dots and +tags of an email address, the two forms of an international domain, and more than 30 marks on
+// one letter stay different.
 // A value that is not UTF-8 or longer than 1024 bytes stays as it is.
 type Fold string
 
