@@ -980,7 +980,7 @@ end
 return charge
 end)()
 
-local reservation_record = (function() -- rlfunc: lines=71 file=functions/lib/cost/reservation_record.lua
+local reservation_record = (function() -- rlfunc: lines=70 file=functions/lib/cost/reservation_record.lua
 --- What a receipt has reserved: a key of its own, which expires.
 ---
 ---
@@ -1043,11 +1043,10 @@ function reservation_record.write(key, settled, made_us, until_us, accounts, kee
       text = text .. ' ' .. one.charges[j].name
     end
   end
-  if settled then
-    redis.call('SET', key, text, 'KEEPTTL')
-    clock.extend(key, keep_us)
-  else
+  if keep_us then
     clock.store_for(key, text, keep_us)
+  else
+    redis.call('SET', key, text, 'KEEPTTL')
   end
 end
 
@@ -1154,9 +1153,9 @@ end
 return reservation
 end)()
 
-local settlement = (function() -- rlfunc: lines=85 file=functions/lib/cost/settlement.lua
+local settlement = (function() -- rlfunc: lines=88 file=functions/lib/cost/settlement.lua
 --- Replaces what a call has reserved by what it has cost, in all of its accounts.
---- @use accounts charge reservation_record refusal
+--- @use accounts charge clock reservation_record refusal
 --- @lib settlement
 local settlement = {}
 
@@ -1217,12 +1216,15 @@ function settlement.settle(call, penalty_us)
   if repeated then
     return 'repeated', all, rows
   end
-  reservation_record.write(call.key, true, made_us, until_us, all, 2 * longest_us)
+  reservation_record.write(call.key, true, made_us, until_us, all, not found and 2 * longest_us)
   for i = 1, #all do
     finish(all[i], penalty_us)
     charge.write(all[i])
   end
   charge.expire(all)
+  if found then
+    clock.extend(call.key, 2 * longest_us)
+  end
   return found and 'settled' or 'unknown', all, rows
 end
 

@@ -50,7 +50,7 @@ function reservation_record.of(self, account_key)
   return self.accounts[name_of(self.key, account_key)]
 end
 
--- Writes a reservation of accounts: of each its key, its amount, and the windows that charge it.
+-- Writes a reservation of accounts: of each its key, its amount, and the windows that charge it. Without keep_us it is kept as long as before.
 function reservation_record.write(key, settled, made_us, until_us, accounts, keep_us)
   local text = (settled and 's ' or 'r ') .. clock.text(made_us) .. ' ' .. string.format('%d', until_us)
   for i = 1, #accounts do
@@ -60,11 +60,10 @@ function reservation_record.write(key, settled, made_us, until_us, accounts, kee
       text = text .. ' ' .. one.charges[j].name
     end
   end
-  if settled then -- the caller that reserved may have a longer window, and settle again
-    redis.call('SET', key, text, 'KEEPTTL')
-    clock.extend(key, keep_us)
-  else
+  if keep_us then
     clock.store_for(key, text, keep_us)
+  else
+    redis.call('SET', key, text, 'KEEPTTL')
   end
 end
 

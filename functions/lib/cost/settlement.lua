@@ -1,5 +1,5 @@
 --- Replaces what a call has reserved by what it has cost, in all of its accounts.
---- @use accounts charge reservation_record refusal
+--- @use accounts charge clock reservation_record refusal
 --- @lib settlement
 local settlement = {}
 
@@ -60,12 +60,15 @@ function settlement.settle(call, penalty_us)
   if repeated then
     return 'repeated', all, rows
   end
-  reservation_record.write(call.key, true, made_us, until_us, all, 2 * longest_us)
+  reservation_record.write(call.key, true, made_us, until_us, all, not found and 2 * longest_us)
   for i = 1, #all do
     finish(all[i], penalty_us)
     charge.write(all[i])
   end
   charge.expire(all)
+  if found then -- and not shorter than the caller needs that reserved, which may have a longer window
+    clock.extend(call.key, 2 * longest_us)
+  end
   return found and 'settled' or 'unknown', all, rows
 end
 
