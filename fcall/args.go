@@ -14,13 +14,17 @@ import (
 type Args struct {
 	client  *Client
 	fn      *Function
-	cmd     []any // FCALL, function, key count, keys, arguments
-	keys    int
+	cmd     []any   // FCALL, function, key count, keys, arguments
+	keys    []byte  // the text of all keys, which are one string: one allocation
+	ends    []int   // of each key in it
 	omitted int     // arguments that no later one follows
 	about   Subject // of the last key
-	tag     string  // of that subject; "" before the first key
+	tag     [2]int  // where keys has the tag of that subject
 	unnamed bool    // some subject is empty
-	words   [12]any // cmd's array, unless cmd is longer
+
+	words   [12]any // room for cmd, keys and ends, unless they are longer
+	text    [160]byte
+	endings [8]int
 	buffers callBuffers
 }
 
@@ -29,6 +33,7 @@ const cmdHead = 3 // FCALL, function, key count
 // Args starts a call of fn. keys and args are their expected numbers.
 func (c *Client) Args(fn *Function, keys, args int) *Args {
 	a := &Args{client: c, fn: fn}
+	a.keys, a.ends = a.text[:0], a.endings[:0]
 	if a.cmd = a.words[:cmdHead]; cmdHead+keys > len(a.words) { // most calls of a function with many arguments omit most of them
 		a.cmd = make([]any, cmdHead, cmdHead+keys+args)
 	}
@@ -38,7 +43,8 @@ func (c *Client) Args(fn *Function, keys, args int) *Args {
 // Key adds the key `<namespace>:{<tag of subject>}:<suffix>`. A call with an empty subject is refused, because all unnamed subjects would
 // share one key.
 func (a *Args) Key(subject Subject, suffix string) {
-	a.key(a.client.namespace + ":{" + a.tagOf(subject) + "}:" + suffix)
+	a.begin(subject)
+	a.end("}:", suffix)
 }
 
 // Keys adds the key of each subject.
@@ -51,7 +57,7 @@ func (a *Args) Keys(subjects []Subject, suffix string) {
 // KeyOf adds a key that ends in an argument, `<namespace>:{<tag of subject>}:<suffix>:<value>`. value is hashed unless it is plain; without
 // one, the key ends in the suffix.
 func (a *Args) KeyOf(subject Subject, suffix, value string) {
-	a.key(KeyOf(a.client.namespace, a.tagOf(subject), suffix, value))
+	a.Key(subject, ended(suffix, value))
 }
 
 // GroupKeys adds the keys of a group's rows, row by row. A row without a subject of its own has the call's.
@@ -66,24 +72,31 @@ func (a *Args) GroupKeys(g Group, subject Subject) {
 		if i < len(g.of) && g.of[i] != "" {
 			of = g.of[i]
 		}
-		tag := a.tagOf(of)
 		for _, suffix := range g.packed.suffixes[i*each : (i+1)*each] {
-			a.key(a.client.namespace + ":{" + tag + suffix)
+			a.begin(of)
+			a.end(suffix, "")
 		}
 	}
 }
 
-// tagOf returns the tag of a subject's keys. Most calls have one subject.
-func (a *Args) tagOf(subject Subject) string {
-	if a.tag == "" || subject != a.about {
-		a.about, a.tag, a.unnamed = subject, Tag(subject), a.unnamed || subject == ""
+// begin begins a key with its namespace and the tag of a subject, which most calls have one of.
+func (a *Args) begin(subject Subject) {
+	a.keys = append(append(a.keys, a.client.namespace...), ":{"...)
+	from, known := len(a.keys), a.tag
+	if a.tag = [2]int{from, 0}; subject == a.about && len(a.ends) > 0 {
+		a.keys = append(a.keys, a.keys[known[0]:known[1]]...)
+	} else {
+		a.keys = appendTag(a.keys, subject)
+		a.about, a.unnamed = subject, a.unnamed || subject == ""
 	}
-	return a.tag
+	a.tag[1] = len(a.keys)
 }
 
-func (a *Args) key(key string) {
-	a.keys++
-	a.cmd = append(a.cmd, key)
+// end ends a key. command fills in its word.
+func (a *Args) end(brace, suffix string) {
+	a.keys = append(append(a.keys, brace...), suffix...)
+	a.ends = append(a.ends, len(a.keys))
+	a.cmd = append(a.cmd, nil)
 }
 
 // Int adds a whole number, or the millionths of an amount.
@@ -209,7 +222,11 @@ func (a *Args) nobody() error {
 }
 
 func (a *Args) command() []any {
-	a.cmd[2] = a.keys // callBuffers.command fills the first two words
+	a.cmd[2] = len(a.ends) // callBuffers.command fills the first two words
+	keys, start := string(a.keys), 0
+	for i, end := range a.ends {
+		a.cmd[cmdHead+i], start = keys[start:end], end
+	}
 	for ; a.omitted > a.fn.Omissible; a.omitted-- {
 		a.cmd = append(a.cmd, "")
 	}

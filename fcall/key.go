@@ -28,11 +28,16 @@ func Tag(s Subject) string {
 	if isPlain(string(s)) {
 		return string(s)
 	}
+	return string(appendTag(nil, s))
+}
+
+// appendTag appends Tag(s).
+func appendTag(to []byte, s Subject) []byte {
+	if isPlain(string(s)) {
+		return append(to, s...)
+	}
 	sum := sha256.Sum256([]byte(s))
-	var tag [1 + 2*foldBytes]byte
-	tag[0] = foldMark
-	hex.Encode(tag[1:], sum[:foldBytes])
-	return string(tag[:])
+	return hex.AppendEncode(append(to, foldMark), sum[:foldBytes])
 }
 
 // Key returns `<namespace>:{<tag>}:<suffix>`. All keys of a subject share its tag, and so their hash slot on a cluster. The
