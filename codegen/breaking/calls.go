@@ -67,7 +67,7 @@ func place(fields []spec.Field, name string) int {
 
 // on reports a finding at a field of the list.
 func (c *comparison) on(rule *Rule, l list, f spec.Field, format string, args ...any) {
-	c.at(rule, cmp.Or(f.File, l.fn.File), f.Line, f.Col, "%s %s%s of %s %s", l.word, l.group, f.Name, l.fn.Name, fmt.Sprintf(format, args...))
+	c.at(rule, cmp.Or(f.File, l.fn.File), cmp.Or(f.Line, l.fn.Line), f.Col, "%s %s%s of %s %s", l.word, l.group, f.Name, l.fn.Name, fmt.Sprintf(format, args...))
 }
 
 // pairs returns the fields that stand where they stood, up to the first that does not, and what is new behind them. A field whose name is

@@ -7,7 +7,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rlfunc/rlfunc/codegen/breaking"
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
@@ -44,23 +43,20 @@ func TestCompare_aLibraryWithItselfFindsNothing(t *testing.T) {
 	}
 }
 
-// A server's copy can replace the source, except for texts, and where they are on a line, which no rule reads.
-func TestOfBundle_isTheSourceAgain(t *testing.T) {
-	for _, tree := range own(t) {
-		want := breaking.Of(tree)
-		for i, lib := range tree.Libraries {
-			got, err := breaking.OfBundle(bundle.Write(lib))
+// A server's copy can replace the source: compared with any other version, both give the same findings.
+func TestOfBundle_isComparedAsItsSource(t *testing.T) {
+	for _, c := range folderPairs(t) {
+		held := *c.old
+		held.Libraries = nil
+		for _, lib := range c.trees["old"].Libraries {
+			one, err := breaking.OfBundle(bundle.Write(lib))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s: %v", c.Name, err)
 			}
-			library := cmpopts.IgnoreFields(got.Spec, "Line")
-			texts := cmp.FilterPath(func(p cmp.Path) bool {
-				name := strings.TrimPrefix(p.Last().String(), ".")
-				return name == "Doc" || name == "Subject" || name == "Col"
-			}, cmp.Ignore())
-			if d := cmp.Diff(want.Libraries[i], got, library, texts); d != "" {
-				t.Errorf("%s (-want +got):\n%s", lib.Spec.Name, d)
-			}
+			held.Libraries = append(held.Libraries, one)
+		}
+		if d := cmp.Diff(lines(breaking.Compare(c.old, c.new)), lines(breaking.Compare(&held, c.new))); d != "" {
+			t.Errorf("%s (-source +server):\n%s", c.Name, d)
 		}
 	}
 }
@@ -129,6 +125,27 @@ func TestRecord_addsWhatIsNew(t *testing.T) {
 	if found := breaking.Compare(s, s); len(found) > 0 {
 		t.Error(lines(found))
 	}
+}
+
+// FuzzOfBundle holds that whatever stands in a server's copy for its spec, it is refused or can be compared, in both directions.
+func FuzzOfBundle(f *testing.F) {
+	trees := own(f)
+	lib := trees[1].Libraries[0]
+	const mark = "-- rlfunc: spec="
+	before, rest, _ := strings.Cut(bundle.Write(lib), mark)
+	written, after, _ := strings.Cut(rest, "\n")
+	mine := breaking.Of(trees[1])
+	f.Add(written)
+	f.Add(`{"format":1,"name":"everything","version":"1.0.0","functions":[{"name":"x","params":[{"name":"a","kind":"group","rows":"b"}],"rules":[{"expression":"a.b"}]}]}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		theirs, err := breaking.OfBundle(before + mark + strings.ReplaceAll(line, "\n", " ") + "\n" + after)
+		if err != nil {
+			return
+		}
+		s := &breaking.Snapshot{Live: true, Libraries: []breaking.Library{theirs}}
+		breaking.Compare(s, mine)
+		breaking.Compare(mine, s)
+	})
 }
 
 // FuzzCompare holds that no two texts of a function make the comparison panic or point outside of the new file, and that a

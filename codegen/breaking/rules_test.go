@@ -16,17 +16,20 @@ import (
 type folderPair struct {
 	*golden.Case
 	old, new *breaking.Snapshot
+	trees    map[string]*source.Tree
 }
 
 func folderPairs(t testing.TB) (out []folderPair) {
 	t.Helper()
 	for _, c := range golden.Cases(t, ".") {
-		out = append(out, folderPair{c, snapshot(t, c, "old"), snapshot(t, c, "new")})
+		p := folderPair{Case: c, trees: map[string]*source.Tree{}}
+		p.old, p.new = p.snapshot(t, "old"), p.snapshot(t, "new")
+		out = append(out, p)
 	}
 	return out
 }
 
-func snapshot(t testing.TB, c *golden.Case, folder string) *breaking.Snapshot {
+func (c folderPair) snapshot(t testing.TB, folder string) *breaking.Snapshot {
 	t.Helper()
 	fsys, err := txtar.FS(&txtar.Archive{Files: c.Files})
 	if err != nil {
@@ -39,6 +42,7 @@ func snapshot(t testing.TB, c *golden.Case, folder string) *breaking.Snapshot {
 	if len(found) > 0 {
 		t.Fatalf("%s: %s: %v", c.Name, folder, found)
 	}
+	c.trees[folder] = tree
 	s := breaking.Of(tree)
 	if text, err := fs.ReadFile(fsys, breaking.ReleasedFile); err == nil {
 		s.Released = breaking.ReadReleased("functions/"+breaking.ReleasedFile, string(text))

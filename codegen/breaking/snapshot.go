@@ -3,7 +3,6 @@ package breaking
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,35 +35,29 @@ type Library struct {
 func Of(tree *source.Tree) *Snapshot {
 	s := &Snapshot{Root: tree.Root}
 	for _, lib := range tree.Libraries {
-		l := Library{Spec: lib.Spec, Digest: Digest(bundle.Write(lib)), Code: map[string]string{}}
-		for _, f := range lib.Files {
-			l.Code[f.Path] = code(f)
-		}
-		for _, used := range lib.Libs {
-			l.Code[used.File.Path] = code(used.File)
-		}
-		s.Libraries = append(s.Libraries, l)
+		s.Libraries = append(s.Libraries, of(lib, bundle.Write(lib)))
 	}
 	return s
 }
 
-// OfBundle takes the library of a bundle that a server holds. Its digest is that of the bytes which are there.
+// OfBundle takes the library of a bundle that a server holds.
 func OfBundle(code string) (Library, error) {
-	src, err := bundle.Read(code)
+	lib, err := bundle.Read(code)
 	if err != nil {
 		return Library{}, err
 	}
-	fsys, err := src.FS()
-	if err != nil {
-		return Library{}, fmt.Errorf("%w: %w", bundle.ErrNoSource, err)
+	return of(lib, code), nil
+}
+
+func of(lib *source.Library, bytes string) Library {
+	l := Library{Spec: lib.Spec, Digest: Digest(bytes), Code: map[string]string{}}
+	for _, f := range lib.Files {
+		l.Code[f.Path] = code(f)
 	}
-	tree, found := source.Load(fsys, src.Root, source.Options{})
-	if err := found.Err(); err != nil {
-		return Library{}, err
+	for _, used := range lib.Libs {
+		l.Code[used.File.Path] = code(used.File)
 	}
-	lib := Of(tree).Libraries[0]
-	lib.Digest = Digest(code)
-	return lib, nil
+	return l
 }
 
 // Digest is the SHA-256 of a bundle, in hexadecimal digits.

@@ -45,8 +45,10 @@ type function struct {
 }
 
 // Of bundles a library that has been read from its source.
-func Of(lib *source.Library) *Library {
-	l := &Library{Library: lib, Code: bundle.Write(lib), words: wordsOf(lib), ignored: map[place][]string{}, authors: map[int]place{}}
+func Of(lib *source.Library) *Library { return of(lib, bundle.Write(lib)) }
+
+func of(lib *source.Library, code string) *Library {
+	l := &Library{Library: lib, Code: code, words: wordsOf(lib), ignored: map[place][]string{}, authors: map[int]place{}}
 	for i, line := range strings.Split(l.Code, "\n") {
 		b, _ := marks.ReadBlock(line)
 		for n := 1; b.File != "" && n <= b.Lines; n++ {
@@ -80,27 +82,11 @@ func Of(lib *source.Library) *Library {
 
 // Read reads a library from the bundle that a generated package embeds.
 func Read(lib *fcall.Library) (*Library, error) {
-	from, err := bundle.Read(lib.Code)
+	own, err := bundle.Read(lib.Code)
 	if err != nil {
-		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, err)
+		return nil, fmt.Errorf("read %s, as its generated package embeds it: %w", lib.Name, err)
 	}
-	fsys, err := from.FS()
-	if err != nil {
-		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, err)
-	}
-	tree, found := source.Load(fsys, from.Root, source.Options{})
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, err)
-	}
-	own, ok := tree.Library(lib.Name)
-	if !ok {
-		return nil, fmt.Errorf("read the source of %s: %w", lib.Name, bundle.ErrNoSource)
-	}
-	l := Of(own)
-	if l.Code != lib.Code {
-		return nil, fmt.Errorf("the generated package of %s is not what its source makes now: run `rlfunc generate`", lib.Name)
-	}
-	return l, nil
+	return of(own, lib.Code), nil
 }
 
 // readIgnores notes which rules an author has silenced on which lines.

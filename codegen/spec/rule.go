@@ -7,17 +7,17 @@ import "strings"
 // A rule that names fields of a group, "limits.cost", holds at each of its rows, and names nothing else. That of a lib file names the
 // fields of a row alone, "cost".
 type Rule struct {
-	Expression string   `json:"expression"`      // what has to be true, in Lua and by the names that Lua has: "cost <= limit"
-	Reason     string   `json:"reason"`          // "it can never be allowed"
-	Group      string   `json:"group,omitempty"` // the group whose rows it is about
-	Fields     []string `json:"fields"`          // the paths that it names, as they come: "cost", "limits.cost"
-	File       string   `json:"file,omitempty"`  // the lib file where it is declared; absent where that is the function's file
-	Line       int      `json:"line"`
-	Col        int      `json:"col"`
+	Expression string   `json:"expression"`       // what has to be true, in Lua and by the names that Lua has: "cost <= limit"
+	Reason     string   `json:"reason,omitempty"` // "it can never be allowed"
+	Group      string   `json:"group,omitempty"`  // the group whose rows it is about
+	Fields     []string `json:"fields,omitempty"` // the paths that it names, as they come: "cost", "limits.cost"
+	File       string   `json:"file,omitempty"`   // the lib file where it is declared; absent where that is the function's file
+	Line       int      `json:"line,omitempty"`
+	Col        int      `json:"col,omitempty"`
 }
 
-// Text is a rule as its header writes it: "cost <= limit: it can never be allowed".
-func (r *Rule) Text() string { return r.Expression + ": " + r.Reason }
+// Text is a rule as its header writes it: "cost <= limit: it can never be allowed". A bundle does not hold the reason.
+func (r *Rule) Text() string { return strings.TrimSuffix(r.Expression+": "+r.Reason, ": ") }
 
 // Asked is what a refusal says behind the name of the argument, or of the row.
 func (r *Rule) Asked() string { return "must satisfy " + r.Text() }

@@ -1,6 +1,7 @@
 // Package spec is the contract of a library as plain data: what the annotations say, and nothing of Lua or Go.
 //
-// Its JSON form is for generators of clients in other languages, so the names are an interface: Format goes up when they change.
+// Its JSON form is for generators of clients in other languages and for what a bundle says of itself, so the names are an interface: Format
+// goes up when they change.
 package spec
 
 import (
@@ -30,34 +31,34 @@ const MaxDuration = 100 * 365 * 24 * 3600 * 1_000_000
 // A Library is one folder of functions.
 type Library struct {
 	Format    int        `json:"format"`
-	Name      string     `json:"name"`    // "ratelimit"
-	Version   string     `json:"version"` // semantic version, "1.0.0"
-	Server    string     `json:"server"`  // the name in Redis, "ratelimit_v1"
-	Doc       string     `json:"doc"`
-	File      string     `json:"file"` // where it is declared, "ratelimit/library.lua"
-	Line      int        `json:"line"` // of the version
-	Col       int        `json:"col"`
-	Functions []Function `json:"functions"`
+	Name      string     `json:"name"`             // "ratelimit"
+	Version   string     `json:"version"`          // semantic version, "1.0.0"
+	Server    string     `json:"server,omitempty"` // the name in Redis, "ratelimit_v1"
+	Doc       string     `json:"doc,omitempty"`
+	File      string     `json:"file,omitempty"` // where it is declared, "ratelimit/library.lua"
+	Line      int        `json:"line,omitempty"` // of the version
+	Col       int        `json:"col,omitempty"`
+	Functions []Function `json:"functions,omitempty"`
 }
 
 // A Function is one public function of a library.
 type Function struct {
-	Name    string   `json:"name"`   // "sliding_log"
-	Server  string   `json:"server"` // "ratelimit_v1_sliding_log"
-	File    string   `json:"file"`   // "ratelimit/sliding_log.lua"
-	Line    int      `json:"line"`   // of `local function`
-	Summary string   `json:"summary"`
+	Name    string   `json:"name"`             // "sliding_log"
+	Server  string   `json:"server,omitempty"` // "ratelimit_v1_sliding_log"
+	File    string   `json:"file,omitempty"`   // "ratelimit/sliding_log.lua"
+	Line    int      `json:"line,omitempty"`   // of `local function`
+	Summary string   `json:"summary,omitempty"`
 	Doc     string   `json:"doc,omitempty"`     // paragraphs after the summary
 	Subject string   `json:"subject,omitempty"` // doc of the subject, where the header has one
-	Flags   []string `json:"flags"`             // Redis's own: no-writes, allow-oom, ...
-	Params  []Field  `json:"params"`            // the Lua function's parameters, in order
+	Flags   []string `json:"flags,omitempty"`   // Redis's own: no-writes, allow-oom, ...
+	Params  []Field  `json:"params,omitempty"`  // the Lua function's parameters, in order
 	Rules   []Rule   `json:"rules,omitempty"`   // what it asks of several arguments together
-	Results []Field  `json:"results"`           // the Lua function's results, in order
+	Results []Field  `json:"results,omitempty"` // the Lua function's results, in order
 	Refused *Refused `json:"refused,omitempty"` // how an answer says that the call was refused; absent if none does
-	Errors  []Error  `json:"errors"`
-	States  []State  `json:"states"`   // what it keeps in Redis, as its own file and those it uses declare
-	Uses    []string `json:"uses"`     // lib files, in the order they are named
-	Command []string `json:"commands"` // Redis commands that it may run, upper case, sorted: "GET", "XGROUP|CREATE", "PUBLISH|changes"
+	Errors  []Error  `json:"errors,omitempty"`
+	States  []State  `json:"states,omitempty"`   // what it keeps in Redis, as its own file and those it uses declare
+	Uses    []string `json:"uses,omitempty"`     // lib files, in the order they are named
+	Command []string `json:"commands,omitempty"` // Redis commands that it may run, upper case, sorted: "GET", "XGROUP|CREATE", "PUBLISH|changes"
 }
 
 // Has reports whether the function carries a Redis flag.
@@ -139,16 +140,16 @@ func (k Kind) Signed() bool { return k == KindInt || k == KindFloat }
 
 // A Field is one parameter or result.
 type Field struct {
-	Name string `json:"name"` // "retry_after": no unit suffix
-	Lua  string `json:"lua"`  // "retry_after_us": the Lua name, with the unit as suffix
-	Kind Kind   `json:"kind"`
-	Doc  string `json:"doc"`
+	Name string `json:"name"`          // "retry_after": no unit suffix
+	Lua  string `json:"lua,omitempty"` // "retry_after_us": the Lua name, with the unit as suffix
+	Kind Kind   `json:"kind,omitempty"`
+	Doc  string `json:"doc,omitempty"`
 	File string `json:"file,omitempty"` // where it is declared; absent where that is the function's file
-	Line int    `json:"line"`
-	Col  int    `json:"col"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
 
-	Min        int64    `json:"min"`                   // integers: least legal value; text: least bytes; group: least rows
-	Max        int64    `json:"max"`                   // integers: greatest legal value; text: most bytes; group: most rows
+	Min        int64    `json:"min,omitempty"`         // integers: least legal value; text: least bytes; group: least rows
+	Max        int64    `json:"max,omitempty"`         // integers: greatest legal value; text: most bytes; group: most rows
 	Optional   bool     `json:"optional,omitempty"`    // argument: absent is nil in Lua
 	Default    *int64   `json:"default,omitempty"`     // what absent means, where the header says so; bool: 1 or 0
 	DefaultOf  string   `json:"default_of,omitempty"`  // text and float, instead of Default
@@ -185,6 +186,17 @@ func (f *Field) DefaultWord() (string, bool) {
 // TrueByDefault reports whether the field is a bool that is true when it is omitted.
 func (f *Field) TrueByDefault() bool {
 	return f.Kind == KindBool && f.Default != nil && *f.Default == 1
+}
+
+// LuaName is the field's name in Lua, where the unit is a suffix.
+func (f *Field) LuaName() string {
+	switch f.Kind {
+	case KindDuration, KindTime:
+		return f.Name + "_us"
+	case KindMicros:
+		return f.Name + "_micros"
+	}
+	return f.Name
 }
 
 // Span is the range of a number: the greatest finite ones for an open side.
@@ -250,19 +262,19 @@ type Refused struct {
 
 // An Error is one declared error reply.
 type Error struct {
-	Code string `json:"code"` // "RLARG"
-	Doc  string `json:"doc"`
+	Code string `json:"code,omitempty"` // "RLARG"
+	Doc  string `json:"doc,omitempty"`
 }
 
 // A State is something that functions keep in Redis from call to call. Two versions of a library that run side by side, or
 // after each other, meet each other's.
 type State struct {
-	Name   string `json:"name"`   // "log"
-	Number int    `json:"number"` // of its shape; another number is a shape that cannot be read as this one
-	Doc    string `json:"doc"`
-	File   string `json:"file"` // where it is declared, "functions/lib/window_log.lua"
-	Line   int    `json:"line"`
-	Col    int    `json:"col"`
+	Name   string `json:"name"`             // "log"
+	Number int    `json:"number,omitempty"` // of its shape; another number is a shape that cannot be read as this one
+	Doc    string `json:"doc,omitempty"`
+	File   string `json:"file,omitempty"` // where it is declared, "functions/lib/window_log.lua"
+	Line   int    `json:"line,omitempty"`
+	Col    int    `json:"col,omitempty"`
 }
 
 func ofKind(fields []Field, k Kind) []Field {

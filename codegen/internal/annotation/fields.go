@@ -53,7 +53,7 @@ func (r *fieldReader) read(rw row, fields []spec.Field) []spec.Field {
 	if f.Doc == "" {
 		r.add(rw.line, typeCol, RuleRow, "@%s %s has no text: say what it is, in its unit", rw.tag, name)
 	}
-	f.Lua = luaName(f)
+	f.Lua = f.LuaName()
 	if f.Kind == spec.KindGroup && (inGroup || r.lib) {
 		r.add(rw.line, typeCol, RuleGroup, "groups do not nest")
 		return fields
@@ -171,17 +171,6 @@ func (r *fieldReader) checkName(rw row, name string, col int) bool {
 		return true
 	}
 	return false
-}
-
-// luaName is the field's name in Lua, where the unit is a suffix.
-func luaName(f spec.Field) string {
-	switch f.Kind {
-	case spec.KindDuration, spec.KindTime:
-		return f.Name + "_us"
-	case spec.KindMicros:
-		return f.Name + "_micros"
-	}
-	return f.Name
 }
 
 // checkEnums finds an argument and a result of one name whose values differ: a client has one type for both.
