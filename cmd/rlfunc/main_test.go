@@ -79,6 +79,16 @@ func TestRedis(t *testing.T) {
 	}
 }
 
+// TestVet pins what vet --run says with a server for tests.
+func TestVet(t *testing.T) {
+	for _, e := range engines.Real(t) {
+		t.Run(e.Name, func(t *testing.T) {
+			e.Client(t) // leaves the server empty
+			runWith(t, "testdata/vet.txtar", map[string]string{"REDIS_URL": e.URL})
+		})
+	}
+}
+
 // TestMakefile pins the Makefile of a new project on one engine: TestRedis pins the commands that it calls on each.
 func TestMakefile(t *testing.T) {
 	onpath.Program(t, "make")

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/connection"
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/codegen"
 	"github.com/rlfunc/rlfunc/codegen/breaking"
@@ -19,7 +22,7 @@ import (
 )
 
 func (a *app) vetCommand() *cobra.Command {
-	run, every, most, explain := false, false, 0, ""
+	run, every, most, explain, url := false, false, 0, "", ""
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Find errors, unsafe code and differences between engines in the annotated Lua",
@@ -33,7 +36,8 @@ calls that change nothing, and more. It goes on until each line has run, or unti
 library are made. Lines that never ran are listed, and are an error with --every-line. Where a function
 runs a command that this engine does not have, a line says so, and the rest of the call is not judged. A
 finding is the shortest sequence of calls that shows it, printed as steps for a test. The calls are the
-same each time, unless you set RLFUNC_SEED.
+same each time, unless you set RLFUNC_SEED. With --redis, the functions that a line is about are called on
+that server, too. It must be one for tests, with an empty database, whose keys are deleted.
 
 To accept a finding, put a comment with a reason on its line:
   -- rlfunc:ignore RULE reason`,
@@ -52,10 +56,10 @@ To accept a finding, put a comment with a reason on its line:
 				return a.findings(err)
 			}
 			if run {
-				return a.runFunctions(cmd.Context(), tree, most, every)
+				return a.runFunctions(cmd.Context(), tree, most, every, url)
 			}
-			if every || cmd.Flags().Changed("most") {
-				return usageErrorf("--most and --every-line are for --run")
+			if every || cmd.Flags().Changed("most") || cmd.Flags().Changed("redis") {
+				return usageErrorf("--most, --every-line and --redis are for --run")
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"findings": codegen.Findings{}})
@@ -68,6 +72,8 @@ To accept a finding, put a comment with a reason on its line:
 	cmd.Flags().BoolVar(&run, "run", false, "also call the functions, and check what they do")
 	cmd.Flags().IntVar(&most, "most", contract.DefaultMost, "with --run: how many calls of a library to make for lines that none has reached")
 	cmd.Flags().BoolVar(&every, "every-line", false, "with --run: exit with 2 if a line never ran")
+	cmd.Flags().StringVar(&url, "redis", os.Getenv("RLFUNC_TEST_REDIS_URL"), redisUsage)
+	cmd.Flags().Lookup("redis").DefValue = "$RLFUNC_TEST_REDIS_URL"
 	return cmd
 }
 
@@ -106,7 +112,7 @@ type runFinding struct {
 }
 
 // runFunctions calls the functions of each library, and prints what is wrong with them.
-func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree, most int, every bool) error {
+func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree, most int, every bool, url string) error {
 	seed, err := contract.Seed()
 	if err != nil {
 		return err
@@ -125,7 +131,11 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree, most int, ev
 		for _, p := range report.Reached {
 			reached[p] = true
 		}
-		unchecked = append(unchecked, report.Unchecked...)
+		if url == "" || url == connection.Embedded || len(report.Unchecked) == 0 {
+			unchecked = append(unchecked, report.Unchecked...)
+		} else if err := onServer(ctx, url, lib, report); err != nil {
+			return err
+		}
 		for _, f := range report.Findings {
 			found = append(found, runFinding{codegen.Finding{File: f.File, Line: f.Line, Col: 1, Rule: f.Rule, Message: f.Function + ": " + f.Text}, f.Paste()})
 		}
@@ -163,6 +173,34 @@ func (a *app) runFunctions(ctx context.Context, tree *codegen.Tree, most int, ev
 	}
 	if every && len(unreached) > 0 {
 		return exitFindings
+	}
+	return nil
+}
+
+// onServer calls the functions that the embedded engine could not judge on a server for tests.
+func onServer(ctx context.Context, url string, lib *codegen.Library, report *contract.Report) (err error) {
+	conn, err := connection.Open(url, "")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	one, ok := conn.Client.(*redis.Client)
+	if !ok {
+		return usageErrorf("--run takes one server for tests, no cluster: %s", conn.Name)
+	}
+	keys, err := one.DBSize(ctx).Result()
+	if err == nil && keys > 0 {
+		err = fmt.Errorf("its database holds %d keys, which the run would delete: name an empty one", keys)
+	}
+	if err == nil {
+		err = one.FunctionLoad(ctx, codegen.Bundle(lib)).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("run %s on %s: %w", lib.Spec.Server, conn.Name, err)
+	}
+	report.On(one)
+	if err := one.FunctionDelete(ctx, lib.Spec.Server).Err(); err != nil {
+		return fmt.Errorf("remove %s from %s: %w", lib.Spec.Server, conn.Name, err)
 	}
 	return nil
 }

@@ -20,7 +20,9 @@ type Step struct {
 	garbage bool       // the foreign content is none that the library could have written
 	call    *call
 
-	// of the last play
+	// Of the last play: a command ran whose elements come in no order, and the server made IDs of a stream.
+	Unordered, IDs bool
+
 	wrote bool
 	reply any
 }

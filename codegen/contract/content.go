@@ -56,17 +56,21 @@ func (c content) each(visit func(element, text string)) {
 	}
 }
 
-// A server is an embedded one with a clock of its own.
+// A Redis runs commands: an embedded server, or a client of a real one.
+type Redis interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// A server is one with the time that it should have.
 type server struct {
-	*embedded.Server
-	clock *embedded.ManualClock
-	now   int64 // microseconds
+	Redis
+	clock *embedded.ManualClock // nil: a real server's
+	now   int64                 // microseconds
 	held  map[string]content
 }
 
-func newServer(observer embedded.Observer) *server {
-	clock := embedded.NewManualClock(Start)
-	return &server{Server: embedded.New(embedded.Options{Clock: clock, Observer: observer}), clock: clock, now: Start.UnixMicro(), held: map[string]content{}}
+func newServer(on Redis, clock *embedded.ManualClock) *server {
+	return &server{Redis: on, clock: clock, now: Start.UnixMicro(), held: map[string]content{}}
 }
 
 // do runs a command. A reply is an int64, a string, nil, a slice of these, or an error.
@@ -87,7 +91,7 @@ func (s *server) do(words ...string) any {
 
 // reset forgets all keys and sets the clock back.
 func (s *server) reset() {
-	s.do("FLUSHALL")
+	s.do("FLUSHDB")
 	clear(s.held)
 	s.advance(Start.UnixMicro() - s.now)
 }
@@ -100,11 +104,7 @@ func (s *server) advance(us int64) {
 	s.now += us
 	s.clock.Set(time.UnixMicro(s.now))
 	if us < 0 { // a key that had expired may be there again
-		all := map[string]bool{}
-		for _, key := range s.do("KEYS", "*").([]any) {
-			all[key.(string)] = true
-		}
-		s.look(all)
+		s.look(s.keys())
 		return
 	}
 	for key, c := range s.held {
@@ -112,6 +112,16 @@ func (s *server) advance(us int64) {
 			delete(s.held, key)
 		}
 	}
+}
+
+// keys are those that there are.
+func (s *server) keys() map[string]bool {
+	all, _ := s.do("KEYS", "*").([]any)
+	keys := make(map[string]bool, len(all))
+	for _, key := range all {
+		keys[key.(string)] = true
+	}
+	return keys
 }
 
 // look reads some keys anew, and returns what they held before.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
 	"github.com/rlfunc/rlfunc/codegen/spec"
+	"github.com/rlfunc/rlfunc/embedded"
 )
 
 // DefaultCalls is how often each function is called at least, and DefaultMost how many calls are made in all while lines are not reached: a
@@ -78,7 +79,7 @@ type Unchecked struct {
 
 // String says what to do instead.
 func (u Unchecked) String() string {
-	return fmt.Sprintf("%s:%d: not checked here, because the embedded engine has no %s: test this function on a Redis", u.File, u.Line, u.Command)
+	return fmt.Sprintf("%s:%d: not checked here, because the embedded engine has no %s: give --redis or RLFUNC_TEST_REDIS_URL", u.File, u.Line, u.Command)
 }
 
 // A Report is what a run has found.
@@ -91,6 +92,9 @@ type Report struct {
 	Unreached []Place  // blocks of the authors' files that no call has run
 	Reached   []Place  // the others
 	Sequences [][]Step // some that reach all that was reached, to be played on other servers
+
+	libs []*Library
+	lack []string // functions that have run a command which the engine does not have
 }
 
 // Summary says how much was called, and what never ran.
@@ -129,8 +133,10 @@ type checker struct {
 func Run(libs []*Library, o Options) (*Report, error) {
 	o.Calls, o.Most = cmp.Or(o.Calls, DefaultCalls), cmp.Or(o.Most, DefaultMost)
 	w := newWatch(libs)
-	c := &checker{watch: w, server: newServer(w), libs: libs, drawer: newDrawer(o.Seed, libs, w.fills), known: map[[2]string]bool{}}
-	defer c.server.Close()
+	clock := embedded.NewManualClock(Start)
+	inside := embedded.New(embedded.Options{Clock: clock, Observer: w})
+	defer inside.Close()
+	c := &checker{watch: w, server: newServer(inside, clock), libs: libs, drawer: newDrawer(o.Seed, libs, w.fills), known: map[[2]string]bool{}}
 	if len(c.functions) == 0 {
 		return nil, errors.New("there are no functions to call")
 	}
@@ -143,7 +149,7 @@ func Run(libs []*Library, o Options) (*Report, error) {
 	if !o.Quick {
 		c.growth()
 	}
-	r := &Report{Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Findings: c.found, Unchecked: w.lacking}
+	r := &Report{libs: libs, lack: w.lack, Seed: o.Seed, Calls: c.calls, Refused: c.refused, Sequences: c.sequences, Findings: c.found, Unchecked: w.lacking}
 	r.Reached, r.Unreached = c.lines()
 	slices.SortFunc(r.Unchecked, func(a, b Unchecked) int { return cmp.Compare(a.String(), b.String()) })
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(a.String(), b.String()) })
@@ -353,12 +359,23 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 	w.pass(op, words[3:])
 	w.begin()
 	w.reply = c.server.do(words...)
+	if c.server.clock == nil {
+		w.answered(op, w.reply)
+		back = true // what is left of its keys says nothing
+		for key := range c.server.keys() {
+			w.written[key] = write{}
+		}
+		for key := range c.server.held {
+			w.written[key] = write{}
+		}
+	}
 	if w.blind {
 		return nil, ""
 	}
 	if w.values != nil {
 		a := w.results()
 		changes := w.changes(c.server)
+		s.Unordered, s.IDs = w.unordered, w.ids || slices.ContainsFunc(s.Foreign, func(words []string) bool { return words[0] == "XADD" })
 		s.wrote = slices.ContainsFunc(changes, func(ch change) bool { return ch.changed() || ch.before.expires != ch.after.expires })
 		lost = w.keys(op, a, changes, c.promises, back, c.server.now)
 	} else if len(w.faults) == 0 {

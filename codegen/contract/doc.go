@@ -6,6 +6,7 @@
 //   - library.go reads a library; call.go has a call as it travels, draw.go, obey.go, foreign.go and state.go draw calls and content
 //   - watch.go, work.go, results.go and keys.go check one call; contract.go plays sequences, growth.go makes them long
 //   - shrink.go makes the sequence of a finding short, and print.go prints it as steps of a test
+//   - real.go calls on a real server what the embedded one cannot run
 //   - strict.go checks the calls of somebody else's test
 //
 // testdata/unseen has 80 functions of domains that this project does not cover, of which 40 have one fault each: neither vet nor this

@@ -200,8 +200,8 @@ end
 		got = append(got, u.String())
 	}
 	want := []string{
-		"functions/sample/take.lua:10: not checked here, because the embedded engine has no XGROUP: test this function on a Redis",
-		"functions/sample/take.lua:13: not checked here, because the embedded engine has no XREADGROUP: test this function on a Redis",
+		"functions/sample/take.lua:10: not checked here, because the embedded engine has no XGROUP: give --redis or RLFUNC_TEST_REDIS_URL",
+		"functions/sample/take.lua:13: not checked here, because the embedded engine has no XREADGROUP: give --redis or RLFUNC_TEST_REDIS_URL",
 	}
 	if !slices.Equal(got, want) || len(r.Findings) > 0 || len(r.Sequences) > 0 {
 		t.Errorf("not checked: %q, want %q; findings: %v; sequences to play elsewhere: %d", got, want, r.Findings, len(r.Sequences))

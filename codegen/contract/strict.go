@@ -24,7 +24,7 @@ func NewStrict(libs []*Library) *Strict { return &Strict{watch: newWatch(libs), 
 
 // Server names the server that it observes, and its clock.
 func (s *Strict) Server(observed *embedded.Server, clock *embedded.ManualClock) {
-	s.server = &server{Server: observed, clock: clock, held: map[string]content{}}
+	s.server = newServer(observed, clock)
 }
 
 // Called notes a call and what it passes.
@@ -46,13 +46,8 @@ func (s *Strict) Before(prepared bool) {
 	s.foreign = s.foreign || prepared
 	s.calls, s.earlier, s.faults = nil, nil, nil
 	s.server.now = s.clock()
-	all, _ := s.server.do("KEYS", "*").([]any)
-	keys := make(map[string]bool, len(all))
-	for _, key := range all {
-		keys[key.(string)] = true
-	}
 	clear(s.server.held)
-	s.server.look(keys)
+	s.server.look(s.server.keys())
 }
 
 func (s *Strict) clock() int64 { return s.server.clock.Now().UnixMicro() }

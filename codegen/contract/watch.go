@@ -40,6 +40,7 @@ type watch struct {
 	fills   map[string]bool   // the suffixes of keys to which functions add
 	random  bool              // a command whose replies may differ has run
 	lacking []Unchecked       // commands that the engine does not have
+	lack    []string          // functions that have run one
 
 	// of the running sequence
 	foreign bool            // content has been put under its keys
@@ -48,31 +49,33 @@ type watch struct {
 	names   map[any]bool    // the texts among that
 
 	// of the running call
-	lib      *Library
-	fn       *function
-	running  bool
-	blind    bool  // it has run a command that the engine does not have, so the rest of it says nothing
-	reply    any   // as the server sends it
-	values   []any // what the function has returned; nil: the generated checks have refused the call
-	steps    int
-	commands int
-	clocks   int
-	cost     int
-	line     int              // of the last command
-	heaviest [2]int           // the greatest cost of a command, and its line
-	begun    int              // cost before the last command
-	written  map[string]write // the last write of each key
-	touched  map[[2]string]bool
-	remade   map[string]bool      // keys that have been removed as a whole: what is in them is the call's own
-	twice    []string             // keys that the call names twice
-	stored   map[[2]string]string // what it has stored in their elements, and not read since
-	reads    map[string]int       // of these keys
-	reread   bool                 // one of them was made twice
-	removed  bool                 // a command has removed what it names
-	excused  bool                 // the author says of a command that its key is small
-	risky    []risk
-	last     command
-	faults   []fault
+	lib     *Library
+	fn      *function
+	running bool
+	blind   bool // it has run a command that the engine does not have, so the rest of it says nothing
+	reply   any  // as the server sends it
+	// what of its answer may differ between servers, as Step has it
+	unordered, ids bool
+	values         []any // what the function has returned; nil: the generated checks have refused the call
+	steps          int
+	commands       int
+	clocks         int
+	cost           int
+	line           int              // of the last command
+	heaviest       [2]int           // the greatest cost of a command, and its line
+	begun          int              // cost before the last command
+	written        map[string]write // the last write of each key
+	touched        map[[2]string]bool
+	remade         map[string]bool      // keys that have been removed as a whole: what is in them is the call's own
+	twice          []string             // keys that the call names twice
+	stored         map[[2]string]string // what it has stored in their elements, and not read since
+	reads          map[string]int       // of these keys
+	reread         bool                 // one of them was made twice
+	removed        bool                 // a command has removed what it names
+	excused        bool                 // the author says of a command that its key is small
+	risky          []risk
+	last           command
+	faults         []fault
 }
 
 // A risk is a text that must not be stored or returned.
@@ -112,6 +115,7 @@ func newWatch(libs []*Library) *watch {
 // begin forgets the call before.
 func (w *watch) begin() {
 	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed, w.excused, w.blind = nil, nil, 0, 0, 0, 0, 0, false, false, false
+	w.unordered, w.ids = false, false
 	clear(w.written)
 	clear(w.touched)
 	clear(w.remade)
@@ -249,7 +253,9 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 			w.add("clock-twice", line, "reads the clock again: on Redis 7.0 it moves within a call")
 		}
 	}
-	w.random = w.random || slices.Contains(unordered, name)
+	w.random = w.random || slices.Contains(drawn, name)
+	w.unordered = w.unordered || slices.Contains(unordered, name)
+	w.ids = w.ids || name == "XADD" && slices.Contains(words, "*")
 	scored := strings.HasPrefix(name, "Z") || strings.HasSuffix(name, "BYFLOAT")
 	if !w.garbage {
 		for i, a := range args[1:] {
@@ -361,6 +367,9 @@ func (w *watch) Replied(elements int, failure string) {
 		w.blind = true
 		absent, _, _ = strings.Cut(absent, "'")
 		at, _ := w.lib.locate(w.line)
+		if name := w.lib.Spec.Name + "." + w.fn.Name; !slices.Contains(w.lack, name) {
+			w.lack = append(w.lack, name)
+		}
 		if u := (Unchecked{Place{at.file, at.line}, strings.ToUpper(absent)}); !slices.Contains(w.lacking, u) {
 			w.lacking = append(w.lacking, u)
 		}

@@ -15,8 +15,10 @@ var (
 	whole = strings.Fields("BITOP SUNIONSTORE SDIFFSTORE SINTERSTORE SINTERCARD ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD SINTER SUNION SDIFF ZINTER ZUNION ZDIFF COPY")
 	// removes are commands that remove what they name.
 	removes = strings.Fields("DEL UNLINK GETDEL HDEL SREM ZREM LPOP RPOP SPOP ZPOPMIN ZPOPMAX LMPOP ZMPOP LREM SMOVE LMOVE RPOPLPUSH EXPIRE PEXPIRE EXPIREAT PEXPIREAT XDEL")
-	// unordered are commands whose replies may differ between two servers, or two calls, with the same content.
-	unordered = strings.Fields("SRANDMEMBER SPOP HRANDFIELD ZRANDMEMBER RANDOMKEY SMEMBERS SINTER SUNION SDIFF HGETALL HKEYS HVALS SSCAN HSCAN")
+	// drawn are commands whose replies may differ between two calls with the same content, and unordered those of which only the order may, on
+	// another server.
+	drawn     = strings.Fields("SRANDMEMBER SPOP HRANDFIELD ZRANDMEMBER RANDOMKEY SSCAN HSCAN")
+	unordered = strings.Fields("SMEMBERS SINTER SUNION SDIFF HGETALL HKEYS HVALS")
 )
 
 // work adds what a command costs by its arguments and the sizes of its keys.
