@@ -135,8 +135,7 @@ func settle(r *http.Request) error {
 
 func TestBudgets_settleWhatThePageSays(t *testing.T) {
 	g := guardOf(t, `version: 1
-cost:
-  budgets: [{name: day, by: all, budget: 20, window: 1d}, {name: tokens, by: all, unit: tokens, budget: 40000, window: 1m}]
+budgets: [{name: day, by: all, budget: 20, window: 1d}, {name: tokens, by: all, unit: tokens, budget: 40000, window: 1m}]
 endpoints:
   - {name: chat, match: ["/"], unbounded: true, cost: {estimate: 0.02, units: {tokens: 4000}}}
 `)

@@ -93,7 +93,7 @@ func askModel(string) (answer string, spent fcall.Micros) { return "hello", 150_
 
 func Example_settle() {
 	g := guardBy(`
-cost: {by: ip, budgets: [{name: day, budget: 1.00, window: 1d}]}
+budgets: [{name: day, by: ip, budget: 1.00, window: 1d}]
 endpoints: [{name: chat, match: ["/v1/chat"], cost: {estimate: 0.40}, unbounded: true}]
 `)
 	protected(g, chat).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/chat", nil))

@@ -24,20 +24,17 @@ func gateway() *policy.Policy {
 	return &policy.Policy{
 		OnFailure:  policy.Closed,
 		Identities: map[string]policy.Identity{"org": code, "team": code, "user": code, "key": code},
-		Cost: &policy.Cost{
-			Hold: 10 * time.Minute,
-			Budgets: []policy.Budget{
-				{Name: "org_month", By: policy.By{"org"}, Budget: 5000_000_000, Window: 30 * 24 * time.Hour},
-				{Name: "team_week", By: policy.By{"org", "team"}, Budget: 800_000_000, Window: 7 * 24 * time.Hour},
-				{Name: "user_day", By: policy.By{"user"}, Budget: 20_000_000, Window: 24 * time.Hour},
-				{Name: "user_hour", By: policy.By{"user"}, Budget: 5_000_000, Window: time.Hour},
-				{Name: "house", By: policy.By{policy.ByAll}, Budget: 20_000_000_000, Window: 30 * 24 * time.Hour},
-				{Name: "key_tokens", By: policy.By{"key"}, Unit: "tokens", Budget: 40_000_000_000, Window: time.Minute},
-				{Name: "org_tokens", By: policy.By{"org"}, Unit: "tokens", Budget: 90_000_000_000, Window: time.Minute},
-			},
+		Budgets: []policy.Budget{
+			{Name: "org_month", By: policy.By{"org"}, Budget: 5000_000_000, Window: 30 * 24 * time.Hour},
+			{Name: "team_week", By: policy.By{"org", "team"}, Budget: 800_000_000, Window: 7 * 24 * time.Hour},
+			{Name: "user_day", By: policy.By{"user"}, Budget: 20_000_000, Window: 24 * time.Hour},
+			{Name: "user_hour", By: policy.By{"user"}, Budget: 5_000_000, Window: time.Hour},
+			{Name: "house", By: policy.By{policy.ByAll}, Budget: 20_000_000_000, Window: 30 * 24 * time.Hour},
+			{Name: "key_tokens", By: policy.By{"key"}, Unit: "tokens", Budget: 40_000_000_000, Window: time.Minute},
+			{Name: "org_tokens", By: policy.By{"org"}, Unit: "tokens", Budget: 90_000_000_000, Window: time.Minute},
 		},
 		Endpoints: []policy.Endpoint{{
-			Name: "chat", Unbounded: true, Cost: &policy.EndpointCost{Estimate: 20_000, Units: map[string]int64{"tokens": 4000}},
+			Name: "chat", Unbounded: true, Cost: &policy.EndpointCost{Estimate: 20_000, Units: map[string]int64{"tokens": 4000}, Hold: 10 * time.Minute},
 		}},
 	}
 }
@@ -131,13 +128,12 @@ func TestCharge_unitsThatASettlementOmits(t *testing.T) {
 func TestBudgets_nameTheAccountWithAPenalty(t *testing.T) {
 	rdb, clock := inProcess(t)
 	p := gateway()
-	p.Cost.Penalty, p.Cost.Hold = time.Hour, 0
-	p.Cost.Budgets = []policy.Budget{
+	p.Budgets = []policy.Budget{
 		{Name: "org", By: policy.By{"org"}, Budget: 10_000_000, Window: 24 * time.Hour},
 		{Name: "team", By: policy.By{"team"}, Budget: 2_000_000, Window: time.Minute},
 		{Name: "all", By: policy.By{policy.ByAll}, Budget: 90_000_000, Window: 24 * time.Hour},
 	}
-	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000, Penalty: time.Hour}
 	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 	ask := func(reason guard.Reason, refused string, subjects ...string) *guard.Decision {
 		t.Helper()
@@ -178,8 +174,7 @@ func TestBudgets_skipWhatTheRequestLacks(t *testing.T) {
 func TestBudgets_periodsOfTheCalendar(t *testing.T) {
 	rdb, clock := inProcess(t)
 	p := gateway()
-	p.Cost.Hold = 0
-	p.Cost.Budgets = []policy.Budget{
+	p.Budgets = []policy.Budget{
 		{Name: "month", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Month, Zone: "Europe/Berlin", Starts: "31", Warn: 0.5},
 		{Name: "day", By: policy.By{"user"}, Budget: 1_000_000, Window: 24 * time.Hour},
 	}
@@ -224,8 +219,7 @@ func TestBudgets_twoGenerationsWithOtherZones(t *testing.T) {
 	var spent []string
 	for _, zone := range []string{"UTC", "Asia/Kolkata", "UTC", "Asia/Kolkata"} {
 		p := gateway()
-		p.Cost.Hold = 0
-		p.Cost.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day, Zone: zone}}
+		p.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day, Zone: zone}}
 		p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 100_000}
 		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(clock))
 		spent = append(spent, spentOf(decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}))["day"])
@@ -242,7 +236,7 @@ func TestBudgets_periodsOfAWrongClock(t *testing.T) {
 	rdb, clock := inProcess(t)
 	clock.Set(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
 	p := gateway()
-	p.Cost.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day}}
+	p.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day}}
 	p.Endpoints[0].Cost = &policy.EndpointCost{}
 	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(embedded.NewManualClock(clock.Now().Add(-72*time.Hour))))
 	var unavailable *guard.UnavailableError

@@ -55,13 +55,10 @@ endpoints:
 const exampleBudget = `
 version: 1
 timeout: 10s
-cost:
-  by: ip
-  budgets: [{name: day, budget: 1.00, window: 24h}]
-  hold: 10m
+budgets: [{name: day, by: ip, budget: 1.00, window: 24h}]
 endpoints:
   - name: chat
-    cost: {estimate: 0.40}
+    cost: {estimate: 0.40, hold: 10m}
     unbounded: true
 `
 

@@ -285,7 +285,7 @@ func localPolicies() map[string]*policy.Policy {
 		all[string(kind)] = limit(kind)
 	}
 	money := budgeted()
-	money.Cost.OnFailure = policy.Local
+	money.Budgets[0].OnFailure = policy.Local
 	all["budget"] = money
 	abuse := limit(policy.GCRA)
 	abuse.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 5, Window: time.Hour, Block: time.Hour}}, OnFailure: policy.Local}

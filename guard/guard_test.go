@@ -267,7 +267,7 @@ func TestDecide_reportsMultipliedLimits(t *testing.T) {
 
 func TestDecide_rejectsWeightOutOfBounds(t *testing.T) {
 	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second, Cost: 4}), guard.Options{})
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second, Weight: 4}), guard.Options{})
 	for _, weight := range []int64{-1, 1_000_001, 1 << 62} { // four times the last is 0 in 64 bits
 		if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: weight}); !errors.Is(err, fcall.ErrArgument) {
 			t.Errorf("weight %d: %+v, %v", weight, d, err)

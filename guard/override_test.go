@@ -320,8 +320,7 @@ func topped() *policy.Policy {
 		p.Identities[name] = policy.Identity{Func: true}
 	}
 	p.Identities["device"] = policy.Identity{Header: "X-Device", Claimed: true}
-	p.Cost.Hold = 0
-	p.Cost.Budgets = []policy.Budget{
+	p.Budgets = []policy.Budget{
 		{Name: "month", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Month, Zone: "America/New_York"},
 		{Name: "pair", By: policy.By{"org", "team"}, Budget: 2_000_000, Window: 24 * time.Hour},
 		{Name: "house", By: policy.By{policy.ByAll}, Budget: 3_000_000, Window: 24 * time.Hour},
@@ -441,7 +440,7 @@ func TestOverride_topUpIsSharedInModeLocal(t *testing.T) {
 	newOperator(t, rdb).topUp("org=acme", "day", "", 6_000_000, moment.Add(time.Hour))
 	p := topped()
 	p.OnFailure, p.Share = policy.Local, 0.25
-	p.Cost.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 2_000_000, Window: 24 * time.Hour}}
+	p.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 2_000_000, Window: 24 * time.Hour}}
 	o := guard.Options{CacheTTL: 200 * time.Millisecond, CacheSize: -1, BreakAfter: 1, BreakFor: time.Hour}
 	g := newGuard(t, rdb, p, o.WithLocalClock(embedded.NewManualClock(moment)))
 	acme := guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}

@@ -13,8 +13,8 @@ import (
 func tiered() *policy.Policy {
 	p := chat(policy.Limit{Name: "minute", By: policy.By{"user"}, Limit: 1, Window: time.Minute}, policy.Limit{Name: "address", By: policy.By{"ip"}, Limit: 1000, Window: time.Minute})
 	p.Identities = map[string]policy.Identity{"user": {Func: true}, "tier": {Func: true}}
-	p.Cost = &policy.Cost{By: policy.By{"user"}, Budgets: []policy.Budget{{Name: "day", Budget: 5_000_000, Window: 24 * time.Hour}}, Penalty: time.Hour}
-	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000}
+	p.Budgets = []policy.Budget{{Name: "day", By: policy.By{"user"}, Budget: 5_000_000, Window: 24 * time.Hour}}
+	p.Endpoints[0].Cost = &policy.EndpointCost{Estimate: 1_000_000, Penalty: time.Hour}
 	p.Plans = &policy.Plans{By: "tier", Named: map[string]policy.Plan{
 		"pro":  {Limits: map[string]policy.PlanLimit{"chat/minute": {Limit: 3}}, Budgets: map[string]policy.Micros{"day": 50_000_000}},
 		"huge": {Limits: map[string]policy.PlanLimit{"chat/minute": {Limit: 1000}}},

@@ -19,7 +19,7 @@ import (
 func budgeted() *policy.Policy {
 	return &policy.Policy{
 		OnFailure: policy.Open,
-		Cost:      &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Budgets:   []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}},
 		Endpoints: []policy.Endpoint{{
 			Name: "chat", Cost: &policy.EndpointCost{Estimate: 100_000}, Unbounded: true, Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
 		}},
@@ -173,7 +173,7 @@ func TestCharge_aRepeatReservesWhatItCostsMore(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		p := gateway()
 		p.Endpoints[0].Idempotency = &policy.Idempotency{Header: "Idempotency-Key", Repeats: new(int64(8))}
-		p.Cost.Budgets = []policy.Budget{p.Cost.Budgets[3], p.Cost.Budgets[5]} // 5.00 per hour of the user, 40,000 tokens per minute of the key
+		p.Budgets = []policy.Budget{p.Budgets[3], p.Budgets[5]} // 5.00 per hour of the user, 40,000 tokens per minute of the key
 		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
 		ask := func(money fcall.Micros, tokens int64) *guard.Decision {
 			return decide(t, g, guard.Request{
@@ -227,7 +227,7 @@ func TestDecide_aRepeatThatIsTakenBackPaidNothing(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := gateway()
 	p.Endpoints[0].Idempotency = &policy.Idempotency{Header: "Idempotency-Key", Repeats: new(int64(8))}
-	p.Cost.Budgets = []policy.Budget{p.Cost.Budgets[3], p.Cost.Budgets[5]}
+	p.Budgets = []policy.Budget{p.Budgets[3], p.Budgets[5]}
 	g := newGuard(t, manySlots{rdb}, p, guard.Options{CacheSize: -1})
 	ask := func(money fcall.Micros, tokens int64) *guard.Decision {
 		d := decide(t, g, guard.Request{

@@ -178,7 +178,7 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 			decides("key=ab12", "login", guard.ReasonNone)
 			ran(t, exitOK, "reset ip=203.0.113.7 --limit chat/minute --limit chat/burst --reason test --yes"+at, "ip=203.0.113.7: reset")
 			decides("ip=203.0.113.7", "chat", guard.ReasonNone)
-			ran(t, exitError, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/year, chat/member, login/tries, cost)`)
+			ran(t, exitError, "reset ip=203.0.113.7 --limit minute --reason test --yes"+at, `the policy has no limit "minute" (limits: hour, chat/minute, chat/burst, chat/team, chat/year, chat/member, login/tries, budgets)`)
 			ran(t, exitError, "reset ip=203.0.113.7 --limit chat/team --reason test --yes"+at, "limit chat/team does not count ip=203.0.113.7: it is by tenant")
 			ran(t, exitError, "reset ip=203.0.113.7 --limit chat/all --reason test --yes"+at, "limit chat/all does not count ip=203.0.113.7: it is by all")
 			ran(t, exitOK, "reset ip=203.0.113.7 --reason test --yes"+at)
@@ -323,11 +323,9 @@ func TestInspect_refusesByTheEstimatesOfEndpoints(t *testing.T) {
 	const text = `
 namespace: shop
 identities: {user: {header: X-User, claimed: true}}
-cost:
-  by: user
-  budgets:
-    - {name: day, budget: 0.05, window: 1d}
-    - {name: tokens, unit: tokens, budget: 100, window: 1h}
+budgets:
+  - {name: day, by: user, budget: 0.05, window: 1d}
+  - {name: tokens, by: user, unit: tokens, budget: 100, window: 1h}
 endpoints:
   - {name: chat, match: [/chat], cost: {estimate: 0.02}, unbounded: true}
   - {name: draw, match: [/draw], cost: {estimate: 0.02}, unbounded: true}

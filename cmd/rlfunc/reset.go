@@ -22,7 +22,7 @@ func (a *app) resetCommand() *cobra.Command {
 		Short: "Delete a subject's counts of limits and budgets",
 		Long: `Deletes what a subject has used of its limits and budgets, so that it starts afresh. With --limit only
 some of them: chat/minute for limit minute of endpoint chat, minute for a limit of the whole policy,
-cost for the budgets. The subject of a limit by: [tenant, path] is written tenant=a+path=b. IDs of
+budgets for all budgets. The subject of a limit by: [tenant, path] is written tenant=a+path=b. IDs of
 earlier requests are deleted, too, so a repeated request counts again.
 
 A block, attempts and strikes stay; see ` + "`rlfunc unblock`" + `. Processes remember a refusal for up to
@@ -50,7 +50,7 @@ guard.Options.CacheTTL, a few seconds, so it can take that long until every proc
 			return a.change(cmd.Context(), args[0], &c)
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: chat/minute for limit minute of endpoint chat, minute for a limit of every endpoint, or cost for the budgets; may be repeated (default all)")
+	cmd.Flags().StringSliceVar(&only, "limit", nil, "only this limit: chat/minute for limit minute of endpoint chat, minute for a limit of every endpoint, or budgets for all budgets; may be repeated (default all)")
 	return a.withChange(cmd, &c)
 }
 

@@ -24,7 +24,7 @@ import (
 
 const servedLimits = `
 timeout: 10s
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+budgets: [{name: day, budget: "1.00", window: 24h}]
 endpoints:
   - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
   - {name: export, limits: [{name: exports, kind: concurrency, limit: 10, lease: 30s}]}

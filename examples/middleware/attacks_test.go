@@ -27,10 +27,10 @@ const paths = `
 version: 1
 timeout: 20s
 endpoints:
-  - {name: chat, match: ["POST /v1/chat"], limits: [{name: chat, limit: 100000, window: 1h}]}
-  - {name: search, match: ["/t/{tenant}/search"], limits: [{name: search, limit: 100000, window: 1h}]}
-  - {name: files, match: ["/files/"], limits: [{name: files, limit: 100000, window: 1h}]}
-  - {name: rest, match: ["/"], limits: [{name: rest, limit: 1000000, window: 1h}]}
+  - {name: chat, match: ["POST /v1/chat"], limits: [{name: chat, kind: sliding_log, limit: 100000, window: 1h}]}
+  - {name: search, match: ["/t/{tenant}/search"], limits: [{name: search, kind: sliding_log, limit: 100000, window: 1h}]}
+  - {name: files, match: ["/files/"], limits: [{name: files, kind: sliding_log, limit: 100000, window: 1h}]}
+  - {name: rest, match: ["/"], limits: [{name: rest, kind: sliding_log, limit: 1000000, window: 1h}]}
 `
 
 // ran is the response of each router's handlers.

@@ -28,11 +28,11 @@ endpoints:
   - name: chat
     match: ["/chat.Chat/*"]
     idempotency: {header: Idempotency-Key}
-    limits: [{name: hour, limit: 100000, window: 1h}, {name: sessions, by: session, limit: 100000, window: 1h}]
+    limits: [{name: hour, kind: sliding_log, limit: 100000, window: 1h}, {name: sessions, by: session, kind: sliding_log, limit: 100000, window: 1h}]
   - name: ask
     match: ["/chat.Chat/Ask"]
     idempotency: {header: Idempotency-Key}
-    limits: [{name: hour, limit: 100000, window: 1h}]
+    limits: [{name: hour, kind: sliding_log, limit: 100000, window: 1h}]
 overrides:
   deny: ["ip=198.51.100.0/24", "key=banned", "device=stolen", "session=banned"]
 `

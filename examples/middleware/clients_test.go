@@ -33,20 +33,20 @@ endpoints:
   - name: chat
     match: ["POST /v1/chat"]
     idempotency: {header: Idempotency-Key}
-    limits: [{name: hour, limit: 100000, window: 1h}]
+    limits: [{name: hour, kind: sliding_log, limit: 100000, window: 1h}]
   - name: admin
     match: ["POST admin.example/v1/chat"]
-    limits: [{name: hour, limit: 100000, window: 1h}]
+    limits: [{name: hour, kind: sliding_log, limit: 100000, window: 1h}]
   - name: search
     match: ["/t/{tenant}/search"]
     idempotency: {header: Idempotency-Key}
     limits:
-      - {name: hour, limit: 100000, window: 1h}
-      - {name: sessions, by: session, limit: 100000, window: 1h}
-      - {name: tabs, by: tab, limit: 100000, window: 1h}
-      - {name: tenants, by: tenant, limit: 100000, window: 1h}
-  - {name: files, match: ["/files/"], limits: [{name: hour, limit: 100000, window: 1h}]}
-  - {name: rest, match: ["/"], limits: [{name: hour, limit: 1000000, window: 1h}]}
+      - {name: hour, kind: sliding_log, limit: 100000, window: 1h}
+      - {name: sessions, by: session, kind: sliding_log, limit: 100000, window: 1h}
+      - {name: tabs, by: tab, kind: sliding_log, limit: 100000, window: 1h}
+      - {name: tenants, by: tenant, kind: sliding_log, limit: 100000, window: 1h}
+  - {name: files, match: ["/files/"], limits: [{name: hour, kind: sliding_log, limit: 100000, window: 1h}]}
+  - {name: rest, match: ["/"], limits: [{name: hour, kind: sliding_log, limit: 1000000, window: 1h}]}
 overrides:
   deny: ["ip=198.51.100.0/24", "key=banned", "device=stolen", "session=banned", "user=mallory"]
 `

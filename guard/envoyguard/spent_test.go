@@ -30,12 +30,11 @@ const tokens = `
 timeout: 10s
 identities:
   user: {header: X-User, claimed: true}
-cost:
-  budgets:
-    - {name: user, by: user, unit: tokens, budget: 1000, window: 1m}
-    - {name: all, by: all, unit: tokens, budget: 100000, window: 1h}
-    - {name: images, by: user, unit: images, budget: 3, window: 1m}
-    - {name: money, by: user, budget: 1, window: 1m}
+budgets:
+  - {name: user, by: user, unit: tokens, budget: 1000, window: 1m}
+  - {name: all, by: all, unit: tokens, budget: 100000, window: 1h}
+  - {name: images, by: user, unit: images, budget: 3, window: 1m}
+  - {name: money, by: user, budget: 1, window: 1m}
 endpoints:
   - {name: chat, cost: {}, limits: [{name: fast, by: all, kind: fixed_window, limit: 20, window: 1s}]}
   - {name: long, cost: {estimate: 0.1, units: {tokens: 400}}, limits: [{name: slow, by: all, kind: fixed_window, limit: 20, window: 1s}]}

@@ -54,8 +54,8 @@ func TestResponse_ofEachReason(t *testing.T) {
 	const service = `endpoints: [{name: chat, match: ["/chat.Chat/*"], `
 	const minute = service + `limits: [{name: minute, limit: 1, window: 1m}]}]`
 	const money = `
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h}
-` + service + `unbounded: true, cost: {estimate: "0.60"}}]`
+budgets: [{name: day, budget: "1.00", window: 24h}]
+` + service + `unbounded: true, cost: {estimate: "0.60", hold: 24h}}]`
 	const abuse = `
 abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
 ` + service + `unbounded: true, abuse: all}]`
@@ -296,7 +296,7 @@ func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
 		for _, method := range methods {
 			t.Run(name+method, func(t *testing.T) {
 				f := serve(t, `
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+budgets: [{name: day, budget: "1.00", window: 24h}]
 endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: "0.25"}}]`, grpcguard.Options{}, c.handler)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

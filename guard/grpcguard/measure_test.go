@@ -79,7 +79,7 @@ endpoints:
 func TestEstimate_ofTheMessage(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		f := serveOn(t, rdb, `
-cost: {budgets: [{name: day, budget: "0.0001", window: 24h}]}
+budgets: [{name: day, budget: "0.0001", window: 24h}]
 endpoints: [{name: say, match: ["/chat.Chat/Say"], unbounded: true, cost: {estimate: "0.0001"}}]`, grpcguard.Options{
 			Estimate: func(ctx context.Context, method string, m any) guard.Amounts {
 				return guard.Amounts{Money: fcall.Micros(size(ctx, method, m))}

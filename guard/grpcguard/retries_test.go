@@ -98,7 +98,7 @@ func TestPushback_endsRetries(t *testing.T) {
 		"denied":             {"endpoints: [{name: chat, match: [/chat.Chat/Say], unbounded: true}]\noverrides: {deny: [key=ada]}", codes.PermissionDenied},
 		"no challenge":       {`endpoints: [{name: chat, match: [/chat.Chat/Say], unbounded: true, challenge: {required: true}}]`, codes.PermissionDenied},
 		"longer than 24 d":   {`endpoints: [{name: chat, match: [/chat.Chat/Say], limits: [{name: month, limit: 1, window: 30d}]}]`, codes.ResourceExhausted},
-		"more than a budget": {"cost: {budgets: [{name: day, budget: 1, window: 1d}]}\nendpoints: [{name: chat, match: [/chat.Chat/Say], unbounded: true, cost: {}}]", codes.ResourceExhausted},
+		"more than a budget": {"budgets: [{name: day, budget: 1, window: 1d}]\nendpoints: [{name: chat, match: [/chat.Chat/Say], unbounded: true, cost: {}}]", codes.ResourceExhausted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var estimate guard.Amounts

@@ -23,8 +23,8 @@ func guardOptions(deny int) guard.Options { return guard.Options{CacheSize: deny
 func TestResponse_ofEachReason(t *testing.T) {
 	const minute = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 10s}, limits: [{name: minute, limit: 1, window: 1m}]}]`
 	const money = `
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}], hold: 24h, penalty: 48h}
-endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "%"}}]`
+budgets: [{name: day, budget: "1.00", window: 24h}]
+endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "%", hold: 24h, penalty: 48h}}]`
 	const abuse = `
 abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
 endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`

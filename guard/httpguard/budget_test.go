@@ -15,7 +15,7 @@ import (
 )
 
 const tenAnswers = `
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+budgets: [{name: day, budget: "1.00", window: 24h}]
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.10"}}]`
 
 // overBoth runs a test over HTTP/1.1 and HTTP/2, with a budget for ten responses.
@@ -110,11 +110,10 @@ func TestBudget_answeredClientIsCharged(t *testing.T) {
 func TestBudget_warns(t *testing.T) {
 	rdb, _ := inProcess(t)
 	s := serve(t, rdb, parse(t, `
-cost:
-  budgets:
-    - {name: day, budget: 1, window: 24h, warn: 0.5}
-    - {name: month, budget: 2, window: 720h, warn: 0.4}
-    - {name: house, by: all, budget: 1000, window: 24h, warn: 0.000001}
+budgets:
+  - {name: day, budget: 1, window: 24h, warn: 0.5}
+  - {name: month, budget: 2, window: 720h, warn: 0.4}
+  - {name: house, by: all, budget: 1000, window: 24h, warn: 0.000001}
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: 0.3}}]`), httpguard.Options{}, nil)
 	for i, want := range []string{"", `"day";p=60`, `"day";p=90, "month";p=45`, ""} {
 		response, _ := s.ask(t, "POST /", "X-API-Key", "ada")
@@ -128,7 +127,7 @@ endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: 0.3}}]`
 func TestEstimate_ofUnits(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g, err := guard.New(rdb, parse(t, `
-cost: {budgets: [{name: day, unit: tokens, budget: 100, window: 24h}]}
+budgets: [{name: day, unit: tokens, budget: 100, window: 24h}]
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {units: {tokens: 100}}}]`), guard.Options{})
 	if err != nil {
 		t.Fatal(err)

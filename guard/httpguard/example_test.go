@@ -59,9 +59,7 @@ func ExampleOptions() {
 	handler, g := exampleHandler(`
 version: 1
 timeout: 10s
-cost:
-  by: ip
-  budgets: [{name: day, budget: 1.00, window: 24h}]
+budgets: [{name: day, by: ip, budget: 1.00, window: 24h}]
 endpoints:
   - name: chat
     match: ["POST /v1/chat"]

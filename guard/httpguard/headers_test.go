@@ -140,7 +140,7 @@ func TestHeaders_ofARefusalDescribeWhatRefused(t *testing.T) {
 		"the same, cached": {hour + ", {name: all, by: all, limit: 1, window: 1m}]\n" + chat + "}]", 1, 2, told{}, "60"},
 		"attempts":         {hour + "]\nabuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}\n" + chat + ", abuse: all}]", 1, 1, told{}, "300"},
 		"a block":          {hour + "]\nabuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}\n" + chat + ", abuse: all}]", 1, 2, told{}, "300"},
-		"a budget":         {hour + `]` + "\n" + `cost: {budgets: [{name: day, budget: "1.00", window: 1m}]}` + "\n" + chat + `, cost: {estimate: "0.60"}}]`, 1, 1, told{}, "60"},
+		"a budget":         {hour + `]` + "\n" + `budgets: [{name: day, budget: "1.00", window: 1m}]` + "\n" + chat + `, cost: {estimate: "0.60"}}]`, 1, 1, told{}, "60"},
 		"a challenge":      {hour + "]\n" + chat + ", challenge: {required: true}}]", 1, 0, told{}, ""},
 	} {
 		want := map[string]map[string]string{"draft 11": {}, "draft 6": {}, "X": {}}

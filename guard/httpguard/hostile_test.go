@@ -84,7 +84,7 @@ func TestHostile_serverLimitsHeaderBytes(t *testing.T) {
 }
 
 const oneEuro = `
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}]}
+budgets: [{name: day, budget: "1.00", window: 24h}]
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "0.25"}}]`
 
 // spent returns the cost counted for a subject.

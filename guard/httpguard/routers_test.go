@@ -87,8 +87,8 @@ func TestRouters_whatIsServedIsCounted(t *testing.T) {
 			rdb, _ := inProcess(t)
 			s := serve(t, rdb, parse(t, `
 endpoints:
-  - {name: chat, match: ["POST /v1/chat"], limits: [{name: chat, limit: 10000, window: 1m}]}
-  - {name: rest, match: ["/"], limits: [{name: rest, limit: 10000, window: 1m}]}`), httpguard.Options{}, nil)
+  - {name: chat, match: ["POST /v1/chat"], limits: [{name: chat, kind: sliding_log, limit: 10000, window: 1m}]}
+  - {name: rest, match: ["/"], limits: [{name: rest, kind: sliding_log, limit: 10000, window: 1m}]}`), httpguard.Options{}, nil)
 			proxy := httptest.NewServer(s.middleware.Handler(&httputil.ReverseProxy{
 				Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: addr}) },
 				ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {

@@ -30,12 +30,12 @@ func TestRoutes_noSpellingAvoidsALimit(t *testing.T) {
 	for _, paths := range []string{"", "paths: clean", "escapes: keep", "path_case: exact"} {
 		policies[paths] = serve(t, rdb, parse(t, paths+`
 endpoints:
-  - {name: chat, match: ["POST /v1/chat", "/v1/chat/{id}", "/files/"], limits: [{name: chat, limit: 10000, window: 1m}]}
-  - {name: search, match: ["/t/{tenant}/search"], limits: [{name: search, limit: 10000, window: 1m}]}
-  - {name: host, match: ["GET api.example.com/x", "orders./o", "[::1]/six"], limits: [{name: host, limit: 10000, window: 1m}]}
-  - {name: all, match: ["/all/"], limits: [{name: all, limit: 10000, window: 1m}]}
-  - {name: part, match: ["/all/part"], limits: [{name: part, limit: 10000, window: 1m}]}
-  - {name: ask, match: ["POST /v1/Ask/{ID}"], limits: [{name: ask, limit: 10000, window: 1m}]}`), httpguard.Options{}, nil)
+  - {name: chat, match: ["POST /v1/chat", "/v1/chat/{id}", "/files/"], limits: [{name: chat, kind: sliding_log, limit: 10000, window: 1m}]}
+  - {name: search, match: ["/t/{tenant}/search"], limits: [{name: search, kind: sliding_log, limit: 10000, window: 1m}]}
+  - {name: host, match: ["GET api.example.com/x", "orders./o", "[::1]/six"], limits: [{name: host, kind: sliding_log, limit: 10000, window: 1m}]}
+  - {name: all, match: ["/all/"], limits: [{name: all, kind: sliding_log, limit: 10000, window: 1m}]}
+  - {name: part, match: ["/all/part"], limits: [{name: part, kind: sliding_log, limit: 10000, window: 1m}]}
+  - {name: ask, match: ["POST /v1/Ask/{ID}"], limits: [{name: ask, kind: sliding_log, limit: 10000, window: 1m}]}`), httpguard.Options{}, nil)
 	}
 	for _, c := range []struct {
 		request string

@@ -234,16 +234,13 @@ func (l *Limit) answer(a *ratelimit.LimitResult, now time.Time) {
 
 // budgets reads what is spent of the subject's budgets.
 func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps []policy.TopUp) error {
-	if r.policy.Cost == nil {
-		return nil
-	}
 	subject, topped, counted := fcall.Subject(rep.Subject), rep.Subject, func(b *policy.Budget) bool { return r.policy.Counts(b.By, rep.Subject) }
 	if rep.Subject == globalSubject {
 		subject, topped, counted = agreed.GlobalPrefix+agreed.GlobalAccount, policy.ByAll, func(b *policy.Budget) bool { return b.By.Global() }
 	}
 	var rows []cost.Budget
-	for i := range r.policy.Cost.Budgets {
-		b := &r.policy.Cost.Budgets[i]
+	for i := range r.policy.Budgets {
+		b := &r.policy.Budgets[i]
 		if !counted(b) {
 			continue
 		}
@@ -411,7 +408,7 @@ func rowsOf(p *policy.Policy, wanted func(policy.By) bool) []Limit {
 				}
 				rows = append(rows, Limit{
 					Endpoint: endpoint, Name: l.Name, By: l.By, Global: l.By.Global(), Kind: l.Kind, Limit: l.Limit, Window: Seconds(window), Lease: Seconds(l.Lease), Burst: l.Burst,
-					Every: string(l.Every), Zone: zone, Cost: l.Cost, Shadow: l.Shadow, period: period,
+					Every: string(l.Every), Zone: zone, Cost: l.Weight, Shadow: l.Shadow, period: period,
 				})
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // Check returns all problems of a policy as an [*Error] without file and lines, or nil. A zero value counts as omitted.
 func (p *Policy) Check() error {
 	never := func(string) bool { return false }
-	return p.check(never, never).err()
+	return p.withRates().check(never, never).err()
 }
 
 // check also serves files: given reports whether a path is set, even to zero, and isBad whether its value could not be read.
@@ -20,7 +20,7 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	var found problems
 	b := bounds{found: &found, given: given, kinds: map[string]Kind{}}
 	for name, l := range p.limitsByName() {
-		b.kinds[name] = l.limit.kind()
+		b.kinds[name] = l.limit.Kind
 	}
 	b.section("", reflect.ValueOf(p).Elem(), "")
 	if b.tooMany {
@@ -28,9 +28,7 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 	}
 
 	p.checkLimits(&found)
-	if p.Cost != nil {
-		p.Cost.check("cost", &found)
-	}
+	checkBudgets("budgets", p.Budgets, &found)
 	if p.Abuse != nil {
 		p.Abuse.check("abuse", &found)
 	}
@@ -64,10 +62,10 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 		}
 	}
 	p.checkIdempotency(at+".idempotency", e, found)
-	if e.Cost != nil && p.Cost == nil {
-		found.add(at+".cost", "requires cost.budgets: the policy has no cost")
+	if e.Cost != nil && len(p.Budgets) == 0 {
+		found.add(at+".cost", "requires budgets: the policy has none")
 	} else if e.Cost != nil {
-		p.Cost.checkEstimates("cost.budgets", at+".cost", e.Cost, found)
+		checkEstimates("budgets", p.Budgets, at+".cost", e.Cost, found)
 	}
 }
 
@@ -152,10 +150,8 @@ func (p *Policy) checkNames(found *problems) {
 			found.add(at, "must have at most %d bytes together with the endpoint's name, got %d: %s", maxWireName, len(full), quote(full))
 		}
 	})
-	if p.Cost != nil {
-		for i, b := range p.Cost.Budgets {
-			add("limits", fmt.Sprintf("cost.budgets[%d].name", i), b.Name) // shares the policy's limits' scope
-		}
+	for i, b := range p.Budgets {
+		add("limits", fmt.Sprintf("budgets[%d].name", i), b.Name) // shares the policy's limits' scope
 	}
 	for i := range p.Endpoints {
 		add("endpoints", fmt.Sprintf("endpoints[%d].name", i), p.Endpoints[i].Name)

@@ -13,10 +13,10 @@ import (
 // maxUnits is the most units of a call of guard.admit, besides money.
 const maxUnits = 4
 
-// units returns the units that the budgets have besides money, in their order.
-func (c *Cost) units() []string {
+// unitsOf returns the units that budgets have besides money, in their order.
+func unitsOf(budgets []Budget) []string {
 	var units []string
-	for _, b := range c.Budgets {
+	for _, b := range budgets {
 		if b.Unit != "" && !slices.Contains(units, b.Unit) {
 			units = append(units, b.Unit)
 		}
@@ -24,20 +24,12 @@ func (c *Cost) units() []string {
 	return units
 }
 
-func (c *Cost) check(at string, found *problems) {
-	if len(c.Budgets) == 0 {
-		if c.Hold != 0 {
-			found.add(at+".hold", "has no effect without cost.budgets")
-		}
-		if c.Penalty != 0 {
-			found.add(at+".penalty", "has no effect without cost.budgets")
-		}
+func checkBudgets(at string, budgets []Budget, found *problems) {
+	for i := range budgets {
+		budgets[i].check(fmt.Sprintf("%s[%d]", at, i), found)
 	}
-	for i := range c.Budgets {
-		c.Budgets[i].check(fmt.Sprintf("%s.budgets[%d]", at, i), found)
-	}
-	if units := c.units(); len(units) > maxUnits {
-		found.add(at+".budgets", "must have at most %d units besides money, got %d: %s", maxUnits, len(units), strings.Join(units, ", "))
+	if units := unitsOf(budgets); len(units) > maxUnits {
+		found.add(at, "must have at most %d units besides money, got %d: %s", maxUnits, len(units), strings.Join(units, ", "))
 	}
 }
 
@@ -100,20 +92,20 @@ func (c *EndpointCost) of(unit string) Micros {
 }
 
 // checkEstimates finds estimates of an endpoint that no budget takes, or that never fit. The budgets are at budgetsAt.
-func (c *Cost) checkEstimates(budgetsAt, at string, estimates *EndpointCost, found *problems) {
+func checkEstimates(budgetsAt string, budgets []Budget, at string, estimates *EndpointCost, found *problems) {
 	path := func(unit string) string {
 		if unit == "" {
 			return at + ".estimate"
 		}
 		return structPath(at+".units", unit)
 	}
-	units := c.units()
+	units := unitsOf(budgets)
 	for _, unit := range slices.Sorted(maps.Keys(estimates.Units)) {
 		if !slices.Contains(units, unit) && is("name", unit) {
 			found.add(path(unit), "no budget has the unit %s%s", quote(unit), spelling.DidYouMean(unit, units))
 		}
 	}
-	for i, b := range c.Budgets {
+	for i, b := range budgets {
 		if estimate := estimates.of(b.Unit); b.Budget > 0 && estimate > b.Budget {
 			found.add(path(b.Unit), "must be at most the budget %s of %s[%d], got %s: the estimate would never fit", b.Budget, budgetsAt, i, estimate)
 		}

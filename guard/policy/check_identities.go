@@ -220,11 +220,8 @@ func (p *Policy) checkBys(found *problems) {
 	for i := range p.Limits {
 		p.checkBy(fmt.Sprintf("limits[%d]", i), p.Limits[i].By, true, values, found)
 	}
-	if p.Cost != nil {
-		p.checkBy("cost", p.Cost.By, true, values, found)
-		for i := range p.Cost.Budgets {
-			p.checkBy(fmt.Sprintf("cost.budgets[%d]", i), p.Cost.Budgets[i].By, true, values, found)
-		}
+	for i := range p.Budgets {
+		p.checkBy(fmt.Sprintf("budgets[%d]", i), p.Budgets[i].By, true, values, found)
 	}
 	if p.Abuse != nil {
 		p.checkBy("abuse", p.Abuse.By, false, values, found)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall/calendar"
@@ -13,6 +14,7 @@ import (
 const (
 	maxRows          = 16           // limits in one call of guard.admit: the policy's and the endpoint's
 	maxCounterWindow = 90 * day     // of a sliding_counter
+	maxLog           = 1000         // of a limit without a kind, which is a sliding_log
 	maxRefill        = 36_500 * day // time in which a gcra refills its burst
 )
 
@@ -42,7 +44,48 @@ func (p *Policy) eachLimit(f func(at, endpoint string, l *Limit)) {
 	}
 }
 
+// withRates returns the policy with limits and windows in place of rates. It returns p if no limit has a rate.
+func (p *Policy) withRates() *Policy {
+	rated := false
+	p.eachLimit(func(_, _ string, l *Limit) { rated = rated || l.Rate != "" })
+	if !rated {
+		return p
+	}
+	c := *p
+	c.Limits, c.Endpoints, c.Upstreams = slices.Clone(p.Limits), slices.Clone(p.Endpoints), slices.Clone(p.Upstreams)
+	for i := range c.Endpoints {
+		c.Endpoints[i].Limits = slices.Clone(c.Endpoints[i].Limits)
+	}
+	for i := range c.Upstreams {
+		c.Upstreams[i].Limits = slices.Clone(c.Upstreams[i].Limits)
+	}
+	c.expandRates()
+	return &c
+}
+
+// expandRates sets the limits and windows of rates. A limit that has both keeps the rate, which is an error.
+func (p *Policy) expandRates() {
+	p.eachLimit(func(_, _ string, l *Limit) {
+		limit, window, wrong := parseRate(l.Rate)
+		switch {
+		case l.Rate == "":
+		case l.Limit != 0 || l.Window != 0:
+			l.Limit, l.Window = cmp.Or(l.Limit, limit), cmp.Or(l.Window, window)
+		case wrong != "": // reported by bounds
+			l.Limit, l.Window = 1, time.Second
+		default:
+			l.Limit, l.Window, l.Rate = limit, window, ""
+		}
+	})
+}
+
 func (l *Limit) check(at string, p *Policy, found *problems) {
+	switch {
+	case l.Rate != "" && checkRate(l.Rate) == "":
+		found.add(at+".rate", "cannot be combined with limit or window, which it is the short form of")
+	case l.Kind == "" && l.Limit > maxLog:
+		found.add(at+".kind", "is required for a limit above %d, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log", maxLog)
+	}
 	for _, only := range []struct {
 		kind  Kind
 		key   string
@@ -76,10 +119,10 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 	switch {
 	case l.Kind == GCRA:
 		l.checkBurst(at, found)
-	case l.kind() == SlidingLog && l.Cost > 1:
-		found.add(at+".cost", "must be 1 for a sliding_log, which counts requests, got %d", l.Cost)
-	case l.Limit > 0 && l.Cost > l.Limit:
-		found.add(at+".cost", "must be at most the limit %d, got %d: a larger cost never fits", l.Limit, l.Cost)
+	case l.kind() == SlidingLog && l.Weight > 1:
+		found.add(at+".weight", "must be 1 for a sliding_log, which counts requests, got %d", l.Weight)
+	case l.Limit > 0 && l.Weight > l.Limit:
+		found.add(at+".weight", "must be at most the limit %d, got %d: a larger weight never fits", l.Limit, l.Weight)
 	}
 	if c := l.Count; c != nil && len(c.Status)+len(c.Code) == 0 {
 		found.add(at+".count", "must have a status or a code")
@@ -94,8 +137,8 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 
 func (l *Limit) checkBurst(at string, found *problems) {
 	burst := cmp.Or(l.Burst, l.Limit)
-	if burst > 0 && l.Cost > burst {
-		found.add(at+".cost", "must be at most the burst %d, got %d: a larger cost never fits", burst, l.Cost)
+	if burst > 0 && l.Weight > burst {
+		found.add(at+".weight", "must be at most the burst %d, got %d: a larger weight never fits", burst, l.Weight)
 	}
 	if l.Limit > 0 && burst > 0 && l.Window > 0 && refillTime(burst, l.Window, l.Limit) > maxRefill {
 		found.add(at+".window", "must refill the burst %d within 100 years", burst)
@@ -174,8 +217,8 @@ func (l *Limit) checkPrefetch(at string, found *problems) {
 		found.add(at, "applies only to kind gcra, fixed_window and quota, not to %s: only these bound what a batch admits later than it was taken", l.kind())
 	case !l.By.Global():
 		found.add(at, "applies only to a global limit, by: all: a process would hold tokens of each subject")
-	case l.Cost > 1:
-		found.add(at, "applies only with cost 1, got %d", l.Cost)
+	case l.Weight > 1:
+		found.add(at, "applies only with weight 1, got %d", l.Weight)
 	case l.Count != nil:
 		found.add(at, "must not be combined with count")
 	case atOnce > 0 && l.Prefetch.Most > atOnce:

@@ -13,9 +13,9 @@ import (
 func TestCheck_boundsOfEachKind(t *testing.T) {
 	p := &Policy{
 		Namespace: "a b", Timeout: time.Hour, OnFailure: "opne", Share: 1.5,
-		Limits: []Limit{{Name: "a/b", Limit: 1_000_001, Window: time.Minute}, {}},
-		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}}},
-		Abuse:  &Abuse{Escalation: []time.Duration{0}},
+		Limits:  []Limit{{Name: "a/b", Limit: 1_000_001, Window: time.Minute}, {}},
+		Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}},
+		Abuse:   &Abuse{Escalation: []time.Duration{0}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X Y", For: -time.Second}, Unbounded: true,
 			Abuse:     "some",
@@ -29,7 +29,6 @@ timeout: must be 1ms to 1m, got 1h
 on_failure: must be open, closed or local, got "opne"; did you mean open?
 share: must be above 0 and at most 1, got 1.5
 limits[0].name: must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got "a/b"
-limits[0].limit: must be 1 to 1000000 for a sliding_log, got 1000001
 limits[1].name: is required
 limits[1].limit: is required
 limits[1].window: is required
@@ -43,7 +42,8 @@ endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
 overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
-cost.budgets[0].budget: must be at most 1000000000, got 2000000000
+limits[0].kind: is required for a limit above 1000, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log
+budgets[0].budget: must be at most 1000000000, got 2000000000
 `)
 }
 
@@ -108,7 +108,7 @@ func TestCheck_prefetch(t *testing.T) {
 		{"by: all, ", "", "limits[0].prefetch: applies only to a global limit, by: all"},
 		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "limit: 5000, window: 1s", "limits[0].prefetch: applies only to kind gcra, fixed_window and quota, not to sliding_log"},
 		{"kind: gcra, limit: 5000, window: 1s, burst: 100", "kind: quota, every: day, limit: 99", "limits[0].prefetch.most: must be at most what the limit admits at once, 99, got 100"},
-		{"burst: 100", "burst: 100, cost: 2", "limits[0].prefetch: applies only with cost 1, got 2"},
+		{"burst: 100", "burst: 100, weight: 2", "limits[0].prefetch: applies only with weight 1, got 2"},
 		{"burst: 100", "burst: 100, count: {status: [401]}", "limits[0].prefetch: must not be combined with count"},
 	} {
 		if _, err := Parse("all.yaml", []byte(strings.Replace(all, c.old, c.now, 1))); err == nil || !strings.Contains(err.Error(), c.want) {

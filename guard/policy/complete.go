@@ -19,23 +19,19 @@ const (
 )
 
 // Complete checks a policy and returns a deep copy with every default filled in. Values that mean "off" stay zero:
-// Cost.Hold, Cost.Penalty, and the Share of a limit that is not local. A complete policy does not change.
+// EndpointCost.Hold and Penalty, and the Share of a limit that is not local. A complete policy does not change.
 func (p *Policy) Complete() (*Policy, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	c := withDefaults(p)
+	c.expandRates()
 	c.Identities = p.completeIdentities()
 	c.completeUpstreams()
 	c.canonicalOverrides()
 	c.eachLimit(func(_, _ string, l *Limit) { c.completeLimit(l) })
-	if c.Cost != nil {
-		fill(&c.Cost.OnFailure, c.OnFailure)
-		for i := range c.Cost.Budgets {
-			if b := &c.Cost.Budgets[i]; len(b.By) == 0 {
-				b.By = slices.Clone(c.Cost.By)
-			}
-		}
+	for i := range c.Budgets {
+		fill(&c.Budgets[i].OnFailure, c.OnFailure)
 	}
 	if c.Abuse != nil {
 		fill(&c.Abuse.OnFailure, c.OnFailure)
@@ -56,7 +52,7 @@ func (p *Policy) Complete() (*Policy, error) {
 			for name, differs := range plan.Limits {
 				l := withDefaults(differs.apply(*known[name].limit))
 				c.completeLimit(&l)
-				plan.Limits[name] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Cost: l.Cost}
+				plan.Limits[name] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Weight: l.Weight}
 			}
 		}
 	}

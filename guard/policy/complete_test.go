@@ -15,9 +15,9 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 			"org":  {JWT: &JWT{Claim: "org", Audience: "chat"}},
 			"site": {IPv6Prefix: 48},
 		},
-		Limits: []Limit{{Name: "hour", Limit: 100, Window: time.Hour, OnFailure: Closed}},
-		Cost:   &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}}},
-		Abuse:  &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}},
+		Limits:  []Limit{{Name: "hour", Limit: 100, Window: time.Hour, OnFailure: Closed}},
+		Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}},
+		Abuse:   &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X-Key"},
 			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute}},
@@ -36,12 +36,12 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 			"ip":     {IPv4Prefix: 32, IPv6Prefix: 64},
 			"client": {First: []string{"ip"}},
 		},
-		Cost:   &Cost{By: By{"client"}, Budgets: []Budget{{Name: "day", By: By{"client"}, Budget: 5 * oneUnit, Window: day}}, OnFailure: Local},
-		Abuse:  &Abuse{By: By{"client"}, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
-		Limits: []Limit{{Name: "hour", By: By{"client"}, Kind: SlidingLog, Limit: 100, Window: time.Hour, Cost: 1, OnFailure: Closed}},
+		Budgets: []Budget{{Name: "day", By: By{"client"}, Budget: 5 * oneUnit, Window: day, OnFailure: Local}},
+		Abuse:   &Abuse{By: By{"client"}, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
+		Limits:  []Limit{{Name: "hour", By: By{"client"}, Kind: SlidingLog, Limit: 100, Window: time.Hour, Weight: 1, OnFailure: Closed}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X-Key", For: 10 * time.Minute, Repeats: new(int64(1))},
-			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Cost: 1, OnFailure: Local, Share: 0.5}},
+			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Weight: 1, OnFailure: Local, Share: 0.5}},
 			Cost:      &EndpointCost{Estimate: 20_000},
 			Abuse:     CountRefused,
 			Challenge: &Challenge{By: By{"client"}, TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone, OnFailure: Closed},
@@ -58,7 +58,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 	if diff := cmp.Diff(got, again); err != nil || diff != "" {
 		t.Errorf("completed twice: %v (-once +twice):\n%s", err, diff)
 	}
-	if p.Limits[0].Cost != 0 || p.Endpoints[0].Challenge.TTL != 0 {
+	if p.Limits[0].Weight != 0 || p.Endpoints[0].Challenge.TTL != 0 {
 		t.Error("the receiver was changed")
 	}
 }

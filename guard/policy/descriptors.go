@@ -18,7 +18,7 @@ type Descriptor struct {
 	// Endpoint is the name of the endpoint whose limits apply. Required.
 	Endpoint string `yaml:"endpoint" policy:"required,is=name"`
 	// Unit is a unit of the budgets that the endpoint charges, such as tokens, and makes hits_addend an amount of it: 0 checks that the
-	// endpoint's estimate, at least 1, fits, and any other is recorded in full. Defaults to none: hits_addend multiplies the cost of limits.
+	// endpoint's estimate, at least 1, fits, and any other is recorded in full. Defaults to none: hits_addend multiplies the weight of limits.
 	Unit string `yaml:"unit" policy:"is=name"`
 }
 
@@ -50,7 +50,7 @@ func (p *Policy) checkDescriptors(isBad func(path string) bool, found *problems)
 		if l := p.concurrencyOf(e); l != nil {
 			found.add(at+".endpoint", "must not have a limit of kind concurrency, such as %s: Envoy does not report when a request ends", quote(l.Name))
 		}
-		if defined && d.Unit != "" && !isBad("cost") && !isBad("endpoints") {
+		if defined && d.Unit != "" && !isBad("budgets") && !isBad("endpoints") {
 			p.checkUnit(at, d, e, found)
 		}
 		shape := d.shape()
@@ -103,11 +103,11 @@ func (d *Descriptor) has(identity string) bool {
 
 // checkUnit finds a descriptor whose amounts no budget takes.
 func (p *Policy) checkUnit(at string, d *Descriptor, e *Endpoint, found *problems) {
-	if e.Cost == nil || p.Cost == nil {
+	if e.Cost == nil || len(p.Budgets) == 0 {
 		found.add(at+".unit", "requires cost: {} of endpoint %s, which charges no budgets", quote(e.Name))
 		return
 	}
-	if units := p.Cost.units(); !slices.Contains(units, d.Unit) {
+	if units := unitsOf(p.Budgets); !slices.Contains(units, d.Unit) {
 		found.add(at+".unit", "no budget has the unit %s%s", quote(d.Unit), spelling.DidYouMean(d.Unit, units))
 		return
 	}
@@ -115,13 +115,9 @@ func (p *Policy) checkUnit(at string, d *Descriptor, e *Endpoint, found *problem
 		return identity != ByAll && !slices.ContainsFunc(p.Alternatives(identity), d.has)
 	}
 	takes := func(b Budget) bool {
-		by := b.By
-		if len(by) == 0 {
-			by = p.Cost.By
-		}
-		return b.Unit == d.Unit && !slices.ContainsFunc(by, lacks) && (len(by) > 0 || !lacks(ByClient))
+		return b.Unit == d.Unit && !slices.ContainsFunc(b.By, lacks) && (len(b.By) > 0 || !lacks(ByClient))
 	}
-	if !slices.ContainsFunc(p.Cost.Budgets, takes) {
+	if !slices.ContainsFunc(p.Budgets, takes) {
 		found.add(at+".unit", "no budget of %s counts it: add an entry with the identity that a budget is by", d.Unit)
 	}
 }

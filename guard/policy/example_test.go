@@ -17,7 +17,7 @@ endpoints:
 `))
 	fmt.Println(err)
 	// Output:
-	// limits.yaml:5:39: endpoints[0].limits[0].limit: must be 1 to 1000000 for a sliding_log, got 0
+	// limits.yaml:5:39: endpoints[0].limits[0].limit: must be 1 to 1000000000000, got 0
 	// limits.yaml:6:9: endpoints[0].limits[1].window: is required
 	// limits.yaml:6:42: endpoints[0].limits[1]: unknown key "windw"; did you mean window?
 }
@@ -43,6 +43,6 @@ func ExamplePolicy_Complete() {
 	}
 	p, err = p.Complete()
 	l := p.Limits[0]
-	fmt.Println(l.By, l.Kind, l.Cost, l.OnFailure, l.Share, err)
+	fmt.Println(l.By, l.Kind, l.Weight, l.OnFailure, l.Share, err)
 	// Output: [client] sliding_log 1 local 0.25 <nil>
 }

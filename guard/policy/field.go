@@ -196,7 +196,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 	switch v.Kind() {
 	case reflect.Struct:
 		l, _ := v.Interface().(Limit)
-		b.section(at, v, l.kind())
+		b.section(at, v, l.Kind)
 	case reflect.Pointer:
 		if !v.IsNil() {
 			b.value(at, v.Elem(), f)

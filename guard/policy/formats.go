@@ -34,6 +34,7 @@ var formats = map[string]textFormat{
 	"proxy":     {checkProxy, `^(unix|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$`},
 	"pattern":   {checkPattern, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
 	"target":    {checkTarget, `^([A-Z]+[ \t]+)?[^ \t]*/[^ \t]*$`},
+	"rate":      {checkRate, `^[0-9]+/[0-9].*$`},
 	"subject":   {checkSubject, `^.{1,512}$`},
 	"share":     {},
 	"warn":      {},
@@ -237,6 +238,26 @@ func (m Micros) String() string {
 		return whole
 	}
 	return whole + "." + strings.TrimRight(strconv.FormatUint(oneUnit+u%oneUnit, 10)[1:], "0")
+}
+
+// checkRate checks the short form of a limit and its window.
+func checkRate(s string) string {
+	_, _, message := parseRate(s)
+	return message
+}
+
+// parseRate reads LIMIT/WINDOW, such as 10/1m.
+func parseRate(s string) (limit int64, window time.Duration, message string) {
+	number, span, _ := strings.Cut(s, "/")
+	limit, err := strconv.ParseInt(number, 10, 64)
+	window, wrong := ParseDuration(span)
+	switch {
+	case err == nil && isDigits(number) && (span == "s" || span == "m" || span == "h" || span == "d"):
+		return 0, 0, "must be LIMIT/WINDOW, as in " + number + "/1" + span
+	case err != nil || !isDigits(number) || wrong != nil:
+		return 0, 0, "must be LIMIT/WINDOW, such as 10/1m"
+	}
+	return limit, window, ""
 }
 
 func isDigits(s string) bool {

@@ -284,11 +284,11 @@ func (p *Policy) CheckTopUp(t TopUp) error {
 func (p *Policy) BudgetOf(subject, name string) (*Budget, error) {
 	var names []string
 	of := p.ForSubject(subject)
-	if of.Cost == nil {
+	if len(of.Budgets) == 0 {
 		return nil, fmt.Errorf("no budget of the policy counts %s", subject)
 	}
-	for i := range of.Cost.Budgets {
-		b := &of.Cost.Budgets[i]
+	for i := range of.Budgets {
+		b := &of.Budgets[i]
 		if names = append(names, b.Name); b.Name != name {
 			continue
 		}

@@ -135,14 +135,13 @@ identities:
   key: {header: X-API-Key, verify: {sha256_file: keys.txt}}
   device: {header: X-Device, claimed: true}
   client: {first: [key, ip]}
-cost:
-  budgets:
-    - {name: month, by: org, budget: 400000000, every: month}
-    - {name: pair, by: [org, team], budget: 5, window: 1d}
-    - {name: house, by: all, budget: 20000, every: month}
-    - {name: tokens, by: org, unit: tokens, budget: 999999999999, window: 1m}
-    - {name: gadget, by: device, budget: 5, window: 1m}
-    - {name: own, budget: 5, window: 1m}
+budgets:
+  - {name: month, by: org, budget: 400000000, every: month}
+  - {name: pair, by: [org, team], budget: 5, window: 1d}
+  - {name: house, by: all, budget: 20000, every: month}
+  - {name: tokens, by: org, unit: tokens, budget: 999999999999, window: 1m}
+  - {name: gadget, by: device, budget: 5, window: 1m}
+  - {name: own, budget: 5, window: 1m}
 upstreams:
   - {name: openai, budgets: [{name: month, budget: 1, every: month}]}
   - {name: maps, limits: [{name: second, limit: 1, window: 1s}]}
@@ -189,7 +188,7 @@ plans: {by: org, named: {large: {budgets: {month: 900000000}}}}
 		"many": `must be an amount with at most six decimals, such as 5 or "0.000001", got "many"`,
 	} {
 		got := ""
-		if _, err := p.Cost.Budgets[3].ParseAmount(text); err != nil {
+		if _, err := p.Budgets[3].ParseAmount(text); err != nil {
 			got = err.Error()
 		}
 		if got != want {

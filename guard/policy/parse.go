@@ -77,6 +77,15 @@ func parse(data []byte) (*Policy, problems) {
 	d := newDecoder(root)
 	p := &Policy{}
 	d.decode("", root, reflect.ValueOf(p).Elem())
+	p.eachLimit(func(at, _ string, l *Limit) {
+		if rate := d.at[at+".rate"]; rate != nil && d.at[at+".limit"] == nil && d.at[at+".window"] == nil {
+			d.at[at+".limit"], d.at[at+".window"] = rate, rate
+			if checkRate(l.Rate) == "" {
+				delete(d.at, at+".rate")
+			}
+		}
+	})
+	p.expandRates()
 	for _, problem := range p.check(d.isGiven, d.isBad) {
 		if !d.isBad(problem.Path) {
 			d.found = append(d.found, d.locate(problem))

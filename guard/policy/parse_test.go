@@ -40,14 +40,9 @@ identities:
 limits:
   - {name: hour, kind: fixed_window, limit: 500, window: 1h}
   - {name: all, by: all, kind: sliding_counter, limit: 1000, window: 1s, on_failure: open}
-cost:
-  by: [tenant, user]
-  budgets:
-    - {name: day, budget: "5.00", window: 24h}
-    - {name: month, budget: 100, window: 30d}
-  hold: 2m
-  penalty: 1h
-  on_failure: closed
+budgets:
+  - {name: day, by: [tenant, user], budget: "5.00", window: 24h, on_failure: closed}
+  - {name: month, by: [tenant, user], budget: 100, window: 30d, on_failure: closed}
 abuse:
   by: ip
   tiers: [{threshold: 5, window: 1m, block: 5m}]
@@ -66,17 +61,17 @@ endpoints:
         limit: 2
         window: 1.5s
         burst: 20
-        cost: 3
+        weight: 3
         on_failure: closed
       - {name: every, by: all, kind: gcra, limit: 1000, window: 1s}
-    cost: {estimate: 0.000001}
+    cost: {estimate: 0.000001, hold: 2m, penalty: 1h}
     abuse: refused
     challenge: {by: device, required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
 plans:
   by: tenant
   named:
     pro:
-      limits: {hour: {limit: 1000}, chat/burst: {limit: 4, burst: 40, cost: 4}}
+      limits: {hour: {limit: 1000}, chat/burst: {limit: 4, burst: 40, weight: 4}}
       budgets: {day: "50.00"}
     Enterprise: {limits: {chat/minute: {limit: 1000}}}
 overrides:
@@ -108,12 +103,9 @@ func wantEverything() *Policy {
 			{Name: "hour", Kind: FixedWindow, Limit: 500, Window: time.Hour},
 			{Name: "all", By: By{"all"}, Kind: SlidingCounter, Limit: 1000, Window: time.Second, OnFailure: Open},
 		},
-		Cost: &Cost{
-			By: By{"tenant", "user"},
-			Budgets: []Budget{
-				{Name: "day", Budget: 5_000_000, Window: 24 * time.Hour}, {Name: "month", Budget: 100_000_000, Window: 30 * day},
-			},
-			Hold: 2 * time.Minute, Penalty: time.Hour, OnFailure: Closed,
+		Budgets: []Budget{
+			{Name: "day", By: By{"tenant", "user"}, Budget: 5_000_000, Window: 24 * time.Hour, OnFailure: Closed},
+			{Name: "month", By: By{"tenant", "user"}, Budget: 100_000_000, Window: 30 * day, OnFailure: Closed},
 		},
 		Abuse: &Abuse{
 			By:         By{"ip"},
@@ -125,16 +117,16 @@ func wantEverything() *Policy {
 			Idempotency: &Idempotency{Header: "Idempotency-Key", For: time.Hour, Repeats: new(int64(0))}, Unbounded: true,
 			Limits: []Limit{
 				{Name: "minute", By: By{"tenant", "page"}, Limit: 10, Window: time.Minute, Count: &Responses{Status: []int{401, 403}, Code: []StatusCode{"Unauthenticated"}}, Share: 0.25, Shadow: true},
-				{Name: "burst", Kind: GCRA, Limit: 2, Window: 1500 * time.Millisecond, Burst: 20, Cost: 3, OnFailure: Closed},
+				{Name: "burst", Kind: GCRA, Limit: 2, Window: 1500 * time.Millisecond, Burst: 20, Weight: 3, OnFailure: Closed},
 				{Name: "every", By: By{"all"}, Kind: GCRA, Limit: 1000, Window: time.Second},
 			},
-			Cost:      &EndpointCost{Estimate: 1},
+			Cost:      &EndpointCost{Estimate: 1, Hold: 2 * time.Minute, Penalty: time.Hour},
 			Abuse:     CountRefused,
 			Challenge: &Challenge{By: By{"device"}, Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath, OnFailure: Open},
 		}},
 		Plans: &Plans{By: "tenant", Named: map[string]Plan{
 			"pro": {
-				Limits:  map[string]PlanLimit{"hour": {Limit: 1000}, "chat/burst": {Limit: 4, Burst: 40, Cost: 4}},
+				Limits:  map[string]PlanLimit{"hour": {Limit: 1000}, "chat/burst": {Limit: 4, Burst: 40, Weight: 4}},
 				Budgets: map[string]Micros{"day": 50_000_000},
 			},
 			"Enterprise": {Limits: map[string]PlanLimit{"chat/minute": {Limit: 1000}}},

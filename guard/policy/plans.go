@@ -36,8 +36,8 @@ type PlanLimit struct {
 	Limit int64 `yaml:"limit" policy:"1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
 	// Burst is the plan's burst, 1 to 1000000000000; for a gcra only. Defaults to that of the limit, or the plan's limit if it has none.
 	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
-	// Cost is the plan's cost of a request, 1 to 1000000000000, for a concurrency to 1000. Defaults to that of the limit.
-	Cost int64 `yaml:"cost" policy:"1..1000000000000,concurrency=1..1000"`
+	// Weight is what a request of the plan takes, 1 to 1000000000000, for a concurrency to 1000. Defaults to that of the limit.
+	Weight int64 `yaml:"weight" policy:"1..1000000000000,concurrency=1..1000"`
 }
 
 // Plan returns the name of the plan of a request with these subjects, or "". It does not allocate.
@@ -75,13 +75,10 @@ func (p *Policy) ForPlan(name string) *Policy {
 	for i := range c.Endpoints {
 		c.Endpoints[i].Limits = plan.limits(c.Endpoints[i].Name, c.Endpoints[i].Limits)
 	}
-	if p.Cost != nil {
-		c.Cost = new(*p.Cost)
-		c.Cost.Budgets = slices.Clone(p.Cost.Budgets)
-		for i := range c.Cost.Budgets {
-			b := &c.Cost.Budgets[i]
-			b.Budget = cmp.Or(plan.Budgets[b.Name], b.Budget)
-		}
+	c.Budgets = slices.Clone(p.Budgets)
+	for i := range c.Budgets {
+		b := &c.Budgets[i]
+		b.Budget = cmp.Or(plan.Budgets[b.Name], b.Budget)
 	}
 	return &c
 }
@@ -96,7 +93,7 @@ func (p *Plan) limits(endpoint string, limits []Limit) []Limit {
 
 // apply returns l with the values that differ.
 func (c PlanLimit) apply(l Limit) Limit {
-	l.Limit, l.Burst, l.Cost = cmp.Or(c.Limit, l.Limit), cmp.Or(c.Burst, l.Burst), cmp.Or(c.Cost, l.Cost)
+	l.Limit, l.Burst, l.Weight = cmp.Or(c.Limit, l.Limit), cmp.Or(c.Burst, l.Burst), cmp.Or(c.Weight, l.Weight)
 	return l
 }
 
@@ -178,14 +175,14 @@ func (c PlanLimit) check(at string, l *Limit, p *Policy, found *problems) {
 }
 
 func (p *Policy) checkPlanBudgets(at string, plan *Plan, found *problems) {
-	if len(plan.Budgets) > 0 && p.Cost == nil {
-		found.add(at+".budgets", "requires cost.budgets: the policy has no cost")
+	if len(plan.Budgets) > 0 && len(p.Budgets) == 0 {
+		found.add(at+".budgets", "the policy has no budgets")
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(plan.Budgets)) {
 		at, amount := planBudgetPath(at, name), plan.Budgets[name]
 		var names []string
-		for _, b := range p.Cost.Budgets {
+		for _, b := range p.Budgets {
 			names = append(names, b.Name)
 		}
 		place := slices.Index(names, name)
@@ -193,7 +190,7 @@ func (p *Policy) checkPlanBudgets(at string, plan *Plan, found *problems) {
 			found.add(at, "unknown budget %s%s", quote(name), spelling.DidYouMean(name, names))
 			continue
 		}
-		b := p.Cost.Budgets[place]
+		b := p.Budgets[place]
 		b.Budget = amount
 		b.checkAmount(at, found)
 		for i := range p.Endpoints {

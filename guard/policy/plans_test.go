@@ -11,18 +11,18 @@ func plansPolicy() *Policy {
 	return &Policy{
 		Identities: map[string]Identity{"user": {Func: true}, "tier": {Func: true}},
 		Limits:     []Limit{{Name: "hour", Limit: 100, Window: time.Hour}},
-		Cost:       &Cost{Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}, {Name: "month", Budget: 50 * oneUnit, Window: 30 * day}}},
+		Budgets:    []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}, {Name: "month", Budget: 50 * oneUnit, Window: 30 * day}},
 		Endpoints: []Endpoint{
 			{Name: "chat", Cost: &EndpointCost{Estimate: 1}, Limits: []Limit{
 				{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute},
 				{Name: "hour", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Hour, Burst: 5},
 			}},
-			{Name: "search", Limits: []Limit{{Name: "minute", Kind: FixedWindow, Limit: 10, Window: time.Minute, Cost: 2}}},
+			{Name: "search", Limits: []Limit{{Name: "minute", Kind: FixedWindow, Limit: 10, Window: time.Minute, Weight: 2}}},
 		},
 		Plans: &Plans{By: "tier", Named: map[string]Plan{
 			"pro": {
 				Limits: map[string]PlanLimit{
-					"hour": {Limit: 1000}, "chat/minute": {Limit: 100}, "chat/hour": {Limit: 20}, "search/minute": {Cost: 1},
+					"hour": {Limit: 1000}, "chat/minute": {Limit: 100}, "chat/hour": {Limit: 20}, "search/minute": {Weight: 1},
 				},
 				Budgets: map[string]Micros{"day": 50 * oneUnit},
 			},
@@ -39,11 +39,11 @@ func TestForPlan_replacesValuesThatDiffer(t *testing.T) {
 	want := plansPolicy()
 	want.Plans = nil
 	want.Limits[0].Limit = 1000
-	want.Cost.Budgets[0].Budget = 50 * oneUnit
+	want.Budgets[0].Budget = 50 * oneUnit
 	chat, search := want.Endpoints[0].Limits, want.Endpoints[1].Limits
 	chat[0].Limit, chat[0].Burst = 100, 100 // a gcra without a burst takes the plan's limit
 	chat[1].Limit = 20                      // and keeps a burst of its own
-	search[0].Cost = 1
+	search[0].Weight = 1
 	if want, err = want.Complete(); err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,9 @@ type Policy struct {
 	RetryJitter time.Duration `yaml:"retry_jitter" policy:"1ms..1h"`
 	// Limits apply to all endpoints together, at most 16 with an endpoint's own. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
-	// Cost holds the budgets, of money and other units, that endpoints charge. Defaults to none.
-	Cost *Cost `yaml:"cost"`
+	// Budgets are what subjects may spend, in money and at most 4 other units: at most 16. Endpoints with a cost charge all of them together, or
+	// none. Defaults to none.
+	Budgets []Budget `yaml:"budgets" policy:"items=0..16"`
 	// Abuse blocks subjects on all endpoints after too many attempts. Defaults to no blocks.
 	Abuse *Abuse `yaml:"abuse"`
 	// Endpoints are the protected endpoints, at most 1000. Defaults to none.
@@ -70,7 +71,7 @@ type Endpoint struct {
 	Unbounded bool `yaml:"unbounded"`
 	// Limits are the limits of this endpoint, at most 16 with the policy's. Defaults to none.
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
-	// Cost charges requests to the policy's budgets. Defaults to nothing.
+	// Cost is what a request reserves of the policy's budgets, which it charges; {} reserves what its caller says. Defaults to nothing: requests are free.
 	Cost *EndpointCost `yaml:"cost"`
 	// Abuse selects the requests that count as attempts. Defaults to none.
 	Abuse Count `yaml:"abuse"`
@@ -86,13 +87,16 @@ type Limit struct {
 	// By is the identity that the limit counts, or a list of at most 4, whose combination is one subject; all counts every request. The
 	// limit skips requests that lack an identity. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
-	// Kind is the algorithm. Defaults to sliding_log.
+	// Rate is the short form of limit and window: 10/1m is 10 in a minute. Defaults to these two.
+	Rate string `yaml:"rate" policy:"is=rate"`
+	// Kind is the algorithm; a limit above 1000 must have one. Defaults to sliding_log, which stores each request.
 	Kind Kind `yaml:"kind" policy:"default=sliding_log"`
 	// Limit is the capacity of a window, 1 to 1000000000000, for a sliding_log and a concurrency, which store each request, to 1000000; for
-	// a gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. Required.
+	// a gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. A rate
+	// stands for it. Required.
 	Limit int64 `yaml:"limit" policy:"required,1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
 	// Window is the length of the window, 1ms to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills the limit's
-	// tokens. Required unless the limit is a quota or a concurrency, which have none.
+	// tokens. Required unless there is a rate, or the limit is a quota or a concurrency, which have none.
 	Window time.Duration `yaml:"window" policy:"required,1ms..3650d,quota=none,concurrency=none"`
 	// Lease is how long a concurrency keeps the places of a request whose process died, 1s to 1d; guard renews the leases of running
 	// requests. For a concurrency only. Defaults to 30s.
@@ -106,9 +110,9 @@ type Limit struct {
 	Starts Starts `yaml:"starts"`
 	// Burst is the most tokens that a gcra holds, 1 to 1000000000000, refilled within 100 years; for a gcra only. Defaults to the limit.
 	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
-	// Cost is the charge of one request, 1 to 1000000000000 and at most the limit or burst; 1 for a sliding_log. For a concurrency, the
+	// Weight is what one request takes of the limit, 1 to 1000000000000 and at most the limit or burst; 1 for a sliding_log. For a concurrency, the
 	// places of one request, at most 1000. Defaults to 1.
-	Cost int64 `yaml:"cost" policy:"1..1000000000000,concurrency=1..1000,default=1"`
+	Weight int64 `yaml:"weight" policy:"1..1000000000000,concurrency=1..1000,default=1"`
 	// Count selects the responses that count. guard charges each request first, and refunds it after any other response. Defaults to all.
 	Count *Responses `yaml:"count"`
 	// OnFailure is the failure mode of this limit. Defaults to the policy's.
@@ -131,22 +135,6 @@ func (p *Policy) Endpoint(name string) (*Endpoint, bool) {
 	return nil, false
 }
 
-// Cost holds the budgets of a request's subjects. guard reserves an estimate when it admits a request; the service settles the real cost.
-// Budgets with the same by and unit are one account, which each endpoint with a cost charges.
-type Cost struct {
-	// By is the identity that has the budgets without one of their own, or a list of at most 4, as for a limit. Defaults to client.
-	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
-	// Budgets are 1 to 16 budgets, of money and at most 4 other units. They are decided together: guard reserves the estimates in all of them
-	// or in none. Required.
-	Budgets []Budget `yaml:"budgets" policy:"required,items=1..16"`
-	// Hold is how long an estimate counts without a settlement, 1ms to 3650d. Defaults to each budget's window or period.
-	Hold time.Duration `yaml:"hold" policy:"1ms..3650d"`
-	// Penalty is how long guard refuses a subject that exceeded a budget, 1ms to 3650d. Defaults to none.
-	Penalty time.Duration `yaml:"penalty" policy:"1ms..3650d"`
-	// OnFailure is the failure mode of the budgets. Defaults to the policy's.
-	OnFailure OnFailure `yaml:"on_failure"`
-}
-
 // EndpointCost is the charge of an endpoint's requests to the policy's budgets.
 type EndpointCost struct {
 	// Estimate is the money that a request reserves unless its caller gives an amount, at most 1000000000 and at most each budget.
@@ -155,15 +143,20 @@ type EndpointCost struct {
 	// Units holds the same for at most 4 other units than money, by their names: whole numbers, at most 1000000000000. Defaults to 0 of
 	// each.
 	Units map[string]int64 `yaml:"units" policy:"items=0..4,is=name,0..1000000000000"`
+	// Hold is how long the estimate counts without a settlement, 1ms to 3650d. Defaults to each budget's window or period.
+	Hold time.Duration `yaml:"hold" policy:"1ms..3650d"`
+	// Penalty is how long guard refuses a subject whose settlement exceeded a budget, 1ms to 3650d. Defaults to none.
+	Penalty time.Duration `yaml:"penalty" policy:"1ms..3650d"`
 }
 
-// A Budget is the amount that a subject may spend in a window or in a period of the calendar.
+// A Budget is the amount that a subject may spend in a window or in a period of the calendar. guard reserves an estimate when it admits a request; the
+// service settles the real cost. Budgets with the same by and unit are one account.
 type Budget struct {
 	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
 	// By is the identity that has the budget, or a list of at most 4, as for a limit; all is a budget of all requests together. A request
-	// that lacks an identity is not charged to it. Defaults to that of cost.
-	By By `yaml:"by" policy:"items=0..4,is=identity"`
+	// that lacks an identity is not charged to it. Defaults to client.
+	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Unit is what is budgeted, such as tokens: 1 to 32 of A-Z a-z 0-9 _ -. Defaults to money.
 	Unit string `yaml:"unit" policy:"is=name"`
 	// Budget is the amount, 0.000001 to 1000000000 of any currency, or 1 to 1000000000000 of another unit. Required.
@@ -179,6 +172,8 @@ type Budget struct {
 	Starts Starts `yaml:"starts"`
 	// Warn is the part of the budget from which an admitted request reports a warning, above 0 and below 1. Defaults to none.
 	Warn float64 `yaml:"warn" policy:"is=warn"`
+	// OnFailure is the failure mode of this budget. Defaults to the policy's.
+	OnFailure OnFailure `yaml:"on_failure"`
 }
 
 // Abuse blocks a subject after too many attempts. Attempts and blocks of a subject hold on all endpoints of the policy.

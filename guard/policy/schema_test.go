@@ -7,8 +7,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,7 +111,7 @@ func accepts(t *testing.T, s *jsonschema.Schema, text string) bool {
 }
 
 // orgPlans is what a policy with plans has.
-const orgPlans = "identities: {org: {func: true}}\nlimits: [{name: hour, limit: 1, window: 1h}]\ncost: {budgets: [{name: day, budget: 5, window: 1d}]}\n"
+const orgPlans = "identities: {org: {func: true}}\nlimits: [{name: hour, limit: 1, window: 1h}]\nbudgets: [{name: day, budget: 5, window: 1d}]\n"
 
 // TestSchema_agreesWithParse takes samples that are wrong in one key each, and others that are not.
 func TestSchema_agreesWithParse(t *testing.T) {
@@ -128,19 +130,22 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"limits: [{name: a, by: [a, b, c, d, e], limit: 1, window: 1m}]", "abuse: {by: [ip, client], tiers: [{threshold: 5, window: 1m, block: 5m}]}",
 		"limits: [{name: a, limit: 1, window: 1m}]", "limits: [{limit: 1, window: 1m}]", "limits: [{name: a/b, limit: 1, window: 1m}]",
 		"limits: [{name: a, limit: 0, window: 1m}]", "limits: [{name: a, limit: 1000001, window: 1m}]", "limits: [{name: a, kind: gcra, limit: 1000001, window: 1m}]", "limits: [{name: a, kind: sliding_log, limit: 1000001, window: 1m}]", "limits: [{name: a, kind: , limit: 1000001, window: 1m}]", "limits: [{name: a, limit: 1.5, window: 1m}]",
+		"limits: [{name: a, rate: 10/1m}]", "limits: [{name: a, rate: 10/m}]", "limits: [{name: a, rate: 10}]", "limits: [{name: a, rate: 10/1m, window: 1m}]",
+		"limits: [{name: a, rate: 10/1m, limit: 10}]", "limits: [{name: a, kind: gcra, rate: 5000/1m}]", "limits: [{name: a, kind: quota, every: day, rate: 5/1m}]",
+		"limits: [{name: a, limit: 1001, window: 1m}]", "limits: [{name: a, limit: 1000, window: 1m}]", "limits: [{name: a, kind: sliding_log, limit: 1001, window: 1m}]",
 		"limits: [{name: a, limit: 1}]", "limits: [{name: a, limit: 1, window:}]", "limits: [{name: a, limit: 1, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 1}]", "limits: [{name: a, kind: quota, limit: 1, every:}]", "limits: [{name: a, kind: quota, limit: 1, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 1000000000000, every: day}]", "limits: [{name: a, kind: quota, limit: 1000000000001, every: day}]",
 		"limits: [{name: a, kind: quota, limit: 1, every: day, window:}]", "limits: [{name: a, kind: quota, limit: 1, every: day, window: 1d}]",
-		"limits: [{name: a, kind: concurrency, limit: 5}]", "limits: [{name: a, kind: concurrency, limit: 5, window: 1s}]", "limits: [{name: a, kind: concurrency, limit: 5, cost: 1001}]",
+		"limits: [{name: a, kind: concurrency, limit: 5}]", "limits: [{name: a, kind: concurrency, limit: 5, window: 1s}]", "limits: [{name: a, kind: concurrency, limit: 5, weight: 1001}]",
 		"limits: [{name: a, kind: concurrency, limit: 1000001}]", "limits: [{name: a, kind: concurrency, limit: 5, lease: 1m, window:}]", "limits: [{name: a, limit: 5, lease: 1m}]",
 		"limits: [{name: a, kind: quota, limit: 1, every: month, starts: 15}]", "limits: [{name: a, kind: quota, limit: 1, every: fortnight}]",
 		"limits: [{name: a, limit: 1, window: 1d}]", "limits: [{name: a, limit: 1, window: 1h30m}]", "limits: [{name: a, limit: 1, window: 60}]",
 		"limits: [{name: a, limit: 1, window: 1m, kind: gcra, burst: 5}]", "limits: [{name: a, limit: 1, window: 1m, kind: leaky}]",
 		"limits: [{name: a, limit: 1, window: 1m, shadow: 'yes'}]", "limits: [{name: a, limit: 1, window: 1m, windows: 1m}]",
-		"cost: {budgets: []}", "cost: {}", "cost: {budgets: [{name: a, budget: '5.00', window: 1d}]}", "cost: {budgets: [{name: a, budget: 0.5, window: 1d}]}",
-		"cost: {budgets: [{name: a, budget: '0.0000001', window: 1d}]}", "cost: {budgets: [{name: a, budget: 5 EUR, window: 1d}]}",
-		"cost: {budgets: [{name: a, budget: 1000000000001, window: 1d}]}", "cost: {budgets: [{name: a, budget: -1, window: 1d}]}",
+		"budgets: []", "budgets: {}", "budgets: [{name: a, budget: '5.00', window: 1d}]", "budgets: [{name: a, budget: 0.5, window: 1d}]",
+		"budgets: [{name: a, budget: '0.0000001', window: 1d}]", "budgets: [{name: a, budget: 5 EUR, window: 1d}]",
+		"budgets: [{name: a, budget: 1000000000001, window: 1d}]", "budgets: [{name: a, budget: -1, window: 1d}]",
 		"abuse: {tiers: [{threshold: 5, window: 1m, block: 5m}]}", "abuse: {tiers: [{threshold: 10001, window: 1m, block: 5m}]}",
 		"abuse: {tiers: [{threshold: 5, window: 1m}]}", "abuse: all", "endpoints: [{name: a, unbounded: true, challenge: {}}]", "endpoints: [{name: a, unbounded: 1}]",
 		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
@@ -200,16 +205,23 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 		properties[f.key] = p
 	}
 	s := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
-	if len(required) > 0 {
-		s["required"] = required
-	}
 	if rules[""] != nil && len(rules[""].required) > 0 {
-		quota := rules[Quota]
+		log, quota := rules[SlidingLog], rules[Quota]
+		required = slices.DeleteFunc(required, func(key any) bool { return key == "limit" })
+		for _, rule := range rules {
+			rule.rated = len(rule.required) > 0
+			rule.required = append(rule.required, "limit")
+		}
+		unset := &kindSchema{properties: maps.Clone(log.properties), required: log.required, rated: true}
+		unset.properties["limit"] = map[string]any{"maximum": maxLog}
 		quota.properties["every"], quota.required = map[string]any{"type": "string"}, append(quota.required, "every")
-		other := rules[Concurrency].ifKind(Concurrency, rules[SlidingLog].ifKind(SlidingLog, rules[""].schema()))
+		other := rules[Concurrency].ifKind(Concurrency, log.ifKind(SlidingLog, unset.ifKind("", rules[""].schema())))
 		for key, rule := range quota.ifKind(Quota, other) {
 			s[key] = rule
 		}
+	}
+	if len(required) > 0 {
+		s["required"] = required
 	}
 	return s
 }
@@ -218,20 +230,25 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 type kindSchema struct {
 	properties map[string]any
 	required   []any
+	rated      bool // a rate may stand for what is required
 }
 
 func (k *kindSchema) schema() map[string]any {
-	s := map[string]any{"properties": k.properties}
-	if len(k.required) > 0 {
-		s["required"] = k.required
+	rest := map[string]any{"properties": k.properties, "required": k.required}
+	if !k.rated {
+		return rest
 	}
-	return s
+	rated := map[string]any{"rate": map[string]any{"type": "string"}}
+	for _, key := range k.required {
+		rated[key.(string)] = map[string]any{"type": "null"}
+	}
+	return map[string]any{"anyOf": []any{rest, map[string]any{"properties": rated, "required": []any{"rate"}}}}
 }
 
 func (k *kindSchema) ifKind(kind Kind, other map[string]any) map[string]any {
 	of := map[string]any{"properties": map[string]any{"kind": map[string]any{"const": string(kind)}}, "required": []any{"kind"}}
-	if kind == SlidingLog { // the default
-		of = map[string]any{"properties": map[string]any{"kind": map[string]any{"enum": []any{string(kind), nil}}}}
+	if kind == "" {
+		of = map[string]any{"properties": map[string]any{"kind": map[string]any{"type": "null"}}}
 	}
 	return map[string]any{"if": of, "then": k.schema(), "else": other}
 }

@@ -63,8 +63,8 @@ func TestParse_hostileFilesTakeBoundedMemory(t *testing.T) {
 			"p.yaml:1:26: limits[74999].limit: must have at most 300000 values, with aliases expanded",
 		},
 		"budgets of endpoints": {
-			"cost:\n budgets:\n" + megabyte(always(" - {budget: 1}\n"))[:450_000] + "endpoints:\n" + megabyte(always("- cost: {estimate: 2}\n"))[:440_000],
-			"p.yaml:2:2: cost.budgets: must have 1 to 16 entries, got 30000\np.yaml:30003:1: endpoints: must have at most 1000 entries, got 20000",
+			"budgets:\n" + megabyte(always("- {budget: 10}\n"))[:450_000] + "endpoints:\n" + megabyte(always("- cost: {estimate: 2}\n"))[:440_000],
+			"p.yaml:1:1: budgets: must have at most 16 entries, got 30000\np.yaml:30002:1: endpoints: must have at most 1000 entries, got 20000",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,10 +119,10 @@ func (p *Policy) Outbound(u *Upstream) *Policy {
 	alone := &Policy{Namespace: p.Namespace, OnFailure: p.OnFailure, Share: p.Share, Upstreams: []Upstream{*u}, Overrides: p.Overrides}
 	alone.Endpoints = []Endpoint{{Name: u.Name, Limits: limits, Unbounded: true}}
 	if len(u.Budgets) > 0 {
-		alone.Cost = &Cost{By: By{ByAccount}, Budgets: slices.Clone(u.Budgets), OnFailure: p.OnFailure}
-		for i := range alone.Cost.Budgets {
-			b := &alone.Cost.Budgets[i]
-			b.Window = outboundWindow(b.Window)
+		alone.Budgets = slices.Clone(u.Budgets)
+		for i := range alone.Budgets {
+			b := &alone.Budgets[i]
+			b.Window, b.By = outboundWindow(b.Window), By{ByAccount}
 		}
 		alone.Endpoints[0].Cost = cmp.Or(u.Cost, &EndpointCost{})
 	}
@@ -169,6 +169,7 @@ func (p *Policy) completeUpstreams() {
 		}
 		for j := range u.Budgets {
 			u.Budgets[j].By = By{ByAccount}
+			fill(&u.Budgets[j].OnFailure, p.OnFailure)
 		}
 		if u.Retry != nil && u.Retry.Status == nil {
 			u.Retry.Status = []int{429, 503}
@@ -187,11 +188,11 @@ func (p *Policy) checkUpstreams(isBad func(path string) bool, found *problems) {
 			found.add(at, "%s has no limit: add limits or budgets", quote(u.Name))
 		}
 		u.checkOutbound(at, found)
-		if alone := p.Outbound(u); u.Cost != nil && alone.Cost == nil {
+		if alone := p.Outbound(u); u.Cost != nil && len(alone.Budgets) == 0 {
 			found.add(at+".cost", "has no effect without budgets")
-		} else if alone.Cost != nil {
-			(&Cost{Budgets: u.Budgets}).check(at, found)
-			alone.Cost.checkEstimates(at+".budgets", at+".cost", alone.Endpoints[0].Cost, found)
+		} else if len(alone.Budgets) > 0 {
+			checkBudgets(at+".budgets", u.Budgets, found)
+			checkEstimates(at+".budgets", alone.Budgets, at+".cost", alone.Endpoints[0].Cost, found)
 		}
 		u.checkAccount(at, found)
 		if u.Retry != nil && len(u.Match) == 0 {

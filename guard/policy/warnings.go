@@ -28,11 +28,8 @@ func (p *Policy) Warnings() []Problem {
 	for i := range p.Endpoints {
 		limits(fmt.Sprintf("endpoints[%d].", i), p.Endpoints[i].Limits)
 	}
-	if p.Cost != nil {
-		for i := range p.Cost.Budgets {
-			b := &p.Cost.Budgets[i]
-			stranger(fmt.Sprintf("cost.budgets[%d]", i), "budget "+b.Name, b.By)
-		}
+	for i := range p.Budgets {
+		stranger(fmt.Sprintf("budgets[%d]", i), "budget "+p.Budgets[i].Name, p.Budgets[i].By)
 	}
 	if p.Abuse != nil {
 		stranger("abuse", "a block", p.Abuse.By)

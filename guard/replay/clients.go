@@ -128,7 +128,7 @@ func (w *clients) tells(by policy.By) bool {
 	})
 }
 
-// leftOut returns the limits, cost and abuse that the log does not tell enough about.
+// leftOut returns the limits, budgets and abuse that the log does not tell enough about.
 func (w *clients) leftOut() (all []LeftOut) {
 	add := func(name string, by policy.By, why string) {
 		switch {
@@ -154,8 +154,8 @@ func (w *clients) leftOut() (all []LeftOut) {
 	for i := range p.Endpoints {
 		limits(p.Endpoints[i].Name, p.Endpoints[i].Limits)
 	}
-	if p.Cost != nil {
-		add("cost", p.Cost.By, "")
+	for i := range p.Budgets {
+		add(p.Budgets[i].Name, p.Budgets[i].By, "")
 	}
 	if p.Abuse != nil {
 		add("abuse", p.Abuse.By, "")

@@ -64,10 +64,8 @@ func newReporter(p *policy.Policy, w *clients) *reporter {
 		limits(p.Endpoints[i].Name, p.Endpoints[i].Limits)
 		r.rep.Endpoints = append(r.rep.Endpoints, EndpointCount{Name: p.Endpoints[i].Name})
 	}
-	if p.Cost != nil && !left("cost") {
-		for _, b := range p.Cost.Budgets {
-			add(Limit{Name: b.Name, Kind: "budget", Limit: strings.TrimSpace(b.Budget.String() + " " + b.Unit), Window: window(b.Every, b.Window).Seconds(), Global: b.By.Global()})
-		}
+	for _, b := range p.Budgets {
+		add(Limit{Name: b.Name, Kind: "budget", Limit: strings.TrimSpace(b.Budget.String() + " " + b.Unit), Window: window(b.Every, b.Window).Seconds(), Global: b.By.Global()})
 	}
 	for i := range r.rep.Endpoints {
 		r.endpoints[p.Endpoints[i].Name] = &r.rep.Endpoints[i]
@@ -228,7 +226,7 @@ func (r *reporter) notes() {
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		challenges = challenges || e.Challenge != nil
-		charged = charged || e.Cost != nil && p.Cost != nil && r.clients.tells(p.Cost.By)
+		charged = charged || e.Cost != nil && slices.ContainsFunc(p.Budgets, func(b policy.Budget) bool { return r.clients.tells(b.By) })
 	}
 	for i := range rep.Limits {
 		short = short || rep.Limits[i].Window < 10

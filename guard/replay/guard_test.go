@@ -162,9 +162,9 @@ limits: [{name: base`, 1)
 		chat += ", abuse: " + [...]string{"all", "refused"}[random.IntN(2)]
 	}
 	if random.IntN(2) == 0 {
-		text = strings.Replace(text, "limits: [{name: base", `cost: {by: ip, budgets: [{name: small, budget: "0.90", window: 5m}], hold: 1m, penalty: 1m}
+		text = strings.Replace(text, "limits: [{name: base", `budgets: [{name: small, by: ip, budget: "0.90", window: 5m}]
 limits: [{name: base`, 1)
-		chat += `, cost: {estimate: "0.10"}`
+		chat += `, cost: {estimate: "0.10", hold: 1m, penalty: 1m}`
 	}
 	return text + chat + ", limits: " + limits("chat", 20) + "}\n"
 }
@@ -226,7 +226,7 @@ func TestRun_shardsDoNotChangeTheNumbers(t *testing.T) {
 	if err != nil || !clients.separate() {
 		t.Fatalf("%v: the clients are not separate", err)
 	}
-	together := mustPolicy(t, strings.Replace("version: 1\n"+policies[1].head, "limits:", "limits:\n  - {name: all, by: all, limit: 1000000, window: 1s}", 1)+
+	together := mustPolicy(t, strings.Replace("version: 1\n"+policies[1].head, "limits:", "limits:\n  - {name: all, by: all, kind: sliding_log, limit: 1000000, window: 1s}", 1)+
 		strings.NewReplacer(", ABOUT_CHAT", comma(policies[1].chat), ", ABOUT_LOGIN", "").Replace(endpoints))
 	want, got := asReplayed(replay(t, log, together, Options{})), asReplayed(replay(t, log, p, Options{}))
 	if diff := cmp.Diff(want, got); diff != "" || len(got.Limits) < 2 {

@@ -55,7 +55,7 @@ limits:
   - {name: bucket, kind: gcra, limit: 7, window: 10s, burst: 12}
   - {name: counter, kind: sliding_counter, limit: 40, window: 1m}
   - {name: fixed, kind: fixed_window, limit: 90, window: 7m}
-  - {name: log, limit: 100, window: 10m}`, "limits: [{name: own, kind: gcra, limit: 20, window: 1m, burst: 5, cost: 2}]", ""},
+  - {name: log, limit: 100, window: 10m}`, "limits: [{name: own, kind: gcra, limit: 20, window: 1m, burst: 5, weight: 2}]", ""},
 	{
 		"the global limits refuse at times", `
 limits:
@@ -77,9 +77,9 @@ limits:
   - {name: minute, limit: 15, window: 1m, shadow: true}
   - {name: hour, kind: fixed_window, limit: 150, window: 1h}
   - {name: all, by: all, limit: 300, window: 10s, shadow: true}
-cost: {budgets: [{name: small, budget: "0.50", window: 1m}, {name: large, budget: "2", window: 1h}], hold: 5s, penalty: 1h}
+budgets: [{name: small, budget: "0.50", window: 1m}, {name: large, budget: "2", window: 1h}]
 overrides: {allow: ["ip=192.0.2.1"], deny: ["ip=192.0.2.2", "ip=2001:db8::/48"], multiply: {"ip=192.0.2.3": 3}}`,
-		`cost: {estimate: "0.1"}`, `limits: [{name: strict, limit: 2, window: 1m}]`,
+		`cost: {estimate: "0.1", hold: 5s, penalty: 1h}`, `limits: [{name: strict, limit: 2, window: 1m}]`,
 	},
 	{"quotas", `
 limits: # at 06:15 and 06:30 UTC new periods start
@@ -339,7 +339,7 @@ func TestRun_saysWhatItCannotDecide(t *testing.T) {
 		"an identity":            {line, "identities: {key: {func: true}}\n" + strings.Replace(whole, "{name: minute", "{name: keyed, by: key, limit: 9, window: 1m}, {name: minute", 1), "Left out: a/keyed (by key)"},
 		"requests at a time":     {line, strings.Replace(whole, "{name: minute", "{name: places, kind: concurrency, limit: 2}, {name: minute", 1), "Left out: a/places (by client): a log does not say which requests ran at the same time"},
 		"a challenge":            {line, strings.Replace(whole, "limits:", "challenge: {required: true}, limits:", 1), "Challenges are left out"},
-		"what it cost":           {line, `cost: {budgets: [{name: day, budget: "1", window: 24h}]}` + "\n" + strings.Replace(whole, "limits:", `cost: {estimate: "0.1"}, limits:`, 1), "Budgets are charged"},
+		"what it cost":           {line, `budgets: [{name: day, budget: "1", window: 24h}]` + "\n" + strings.Replace(whole, "limits:", `cost: {estimate: "0.1"}, limits:`, 1), "Budgets are charged"},
 		"who has a plan":         {line, "identities: {user: {func: true}}\nplans: {by: user, named: {pro: {limits: {a/minute: {limit: 9}}}}}\n" + whole, "which clients have a plan"},
 		"a line in another form": {line + `{"time":"x"}` + "\n", whole, ""},
 	} {

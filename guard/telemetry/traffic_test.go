@@ -33,8 +33,8 @@ func everything() *policy.Policy {
 			"device": {Header: "X-Device", Claimed: true},
 			"client": {First: []string{"key", "fp", "device", "ip"}},
 		},
-		Cost:  &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour, Warn: 0.000001}}},
-		Abuse: &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}},
+		Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour, Warn: 0.000001}},
+		Abuse:   &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}},
 		Endpoints: []policy.Endpoint{
 			{
 				Name: "chat",

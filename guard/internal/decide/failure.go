@@ -44,7 +44,10 @@ func ApplyFailureModes(q *Query) Verdict {
 			apply(ep.Rows[n].OnFailure, ep.Rows[n].Name, func() { v.LocalFallback.Rows |= 1 << n })
 		}
 		if c.Budgets != nil {
-			apply(ep.OnCost, "cost", func() { v.LocalFallback.Budgets |= c.Budgets.Rows })
+			for n := range c.Budgets.Rows.All() {
+				b := ep.Budget(n)
+				apply(b.OnFailure, b.Name, func() { v.LocalFallback.Budgets |= 1 << n })
+			}
 		}
 		if !c.OnlyGlobal() {
 			apply(ep.OnAbuse, "abuse", func() {

@@ -48,7 +48,7 @@ type Endpoint struct {
 	Prefetched RowSet // rows whose tokens are taken in batches
 	Concurrent RowSet // rows of kind concurrency, whose places a request holds
 
-	OnCost, OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
+	OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
 
 	endpoint  *policy.Endpoint
 	repeats   *int64    // how often a receipt may repeat
@@ -170,7 +170,7 @@ func (ep *Endpoint) add(rules *Rules, endpoint string, l *policy.Limit, global b
 	r := Row{
 		Limit: guard.Limit{
 			Name: limitName, Kind: guard.LimitKind(l.Kind), Limit: l.Limit, Window: l.Window, Burst: l.Burst,
-			Cost: new(l.Cost), Shadow: l.Shadow, Global: global,
+			Cost: new(l.Weight), Shadow: l.Shadow, Global: global,
 		},
 		Name: l.Name, Endpoint: endpoint, Kind: l.Kind, OnFailure: l.OnFailure, Count: l.Count, Scope: l,
 		grouping: newGrouping(rules.Policy, l.By, limitName), share: l.Share,
@@ -192,15 +192,13 @@ func (ep *Endpoint) add(rules *Rules, endpoint string, l *policy.Limit, global b
 }
 
 func (ep *Endpoint) addCost(p *policy.Policy, e *policy.Endpoint) {
-	c := p.Cost
-	if c == nil || e.Cost == nil {
+	if e.Cost == nil {
 		return
 	}
-	ep.OnCost, ep.share = c.OnFailure, p.Share
-	ep.Params.Hold, ep.Penalty = c.Hold, c.Penalty
+	ep.share, ep.Params.Hold, ep.Penalty = p.Share, e.Cost.Hold, e.Cost.Penalty
 	ep.Estimate = fcall.Micros(e.Cost.Estimate)
-	for i := range c.Budgets {
-		b := &c.Budgets[i]
+	for i := range p.Budgets {
+		b := &p.Budgets[i]
 		row := guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit}
 		if b.Unit != "" {
 			row.Budget /= Unit
@@ -240,7 +238,8 @@ func (ep *Endpoint) addAbuse(p *policy.Policy, e *policy.Endpoint) {
 func (rules *Rules) NeedsLocal() bool {
 	for _, ep := range rules.byName {
 		local := func(r Row) bool { return r.OnFailure == policy.Local }
-		if ep.OnCost == policy.Local || ep.OnAbuse == policy.Local || slices.ContainsFunc(ep.Rows, local) {
+		spends := func(b Budget) bool { return b.Policy.OnFailure == policy.Local }
+		if ep.OnAbuse == policy.Local || slices.ContainsFunc(ep.Rows, local) || slices.ContainsFunc(ep.budgets, spends) {
 			return true
 		}
 	}

@@ -26,7 +26,7 @@ import (
 const limits = `
 version: 1
 timeout: 20s
-cost: {budgets: [{name: day, budget: "1.00", window: 24h}, {name: tokens, unit: tokens, budget: 1000, window: 1h}]}
+budgets: [{name: day, budget: "1.00", window: 24h}, {name: tokens, unit: tokens, budget: 1000, window: 1h}]
 endpoints:
   - {name: chat, cost: {estimate: "0.25"}, limits: [{name: hour, limit: 3, window: 1h}]}
   - {name: code, limits: [{name: hour, limit: 3, window: 1h}], challenge: {required: true}}

@@ -67,7 +67,7 @@ func (s *Service) IdentityNames() []string {
 }
 
 // Budgets is the name that stands for all budgets among the names of limits.
-const Budgets = "cost"
+const Budgets = "budgets"
 
 // LimitNames lists the limits of the policy that count single subjects, and Budgets.
 func (s *Service) LimitNames() []string {
@@ -77,7 +77,7 @@ func (s *Service) LimitNames() []string {
 			names = append(names, name)
 		}
 	})
-	if s.Cost != nil && slices.ContainsFunc(s.Cost.Budgets, func(b policy.Budget) bool { return !b.By.Global() }) {
+	if slices.ContainsFunc(s.Budgets, func(b policy.Budget) bool { return !b.By.Global() }) {
 		names = append(names, Budgets)
 	}
 	return names
@@ -97,7 +97,7 @@ func (s *Service) eachLimit(do func(name string, l policy.Limit)) {
 // LimitsOf returns the limits that count a subject, those with the names or all, and the units of its budgets if these are among them: "" for money.
 func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, units []string, err error) {
 	s = &Service{s.ForSubject(subject), s.File, s.Given}
-	if len(s.Endpoints) == 0 && len(s.Limits) == 0 && s.Cost == nil {
+	if len(s.Endpoints) == 0 && len(s.Limits) == 0 && len(s.Budgets) == 0 {
 		return nil, nil, errors.New("the policy has no limits: give --policy FILE with those of the service")
 	}
 	wanted := func(name string, by policy.By) bool {
@@ -117,8 +117,8 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 			rows = append(rows, row)
 		}
 	})
-	if s.Cost != nil && (len(names) == 0 || slices.Contains(names, Budgets)) {
-		for _, b := range s.Cost.Budgets {
+	if len(names) == 0 || slices.Contains(names, Budgets) {
+		for _, b := range s.Budgets {
 			if s.Counts(b.By, subject) && !slices.Contains(units, b.Unit) {
 				units = append(units, b.Unit)
 			}
