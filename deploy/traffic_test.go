@@ -75,7 +75,7 @@ func livePolicy() *policy.Policy {
 	return &policy.Policy{
 		Timeout:    10 * time.Second,
 		Identities: map[string]policy.Identity{"fp": {Func: true}, "client": {First: []string{"fp", "ip"}}},
-		Cost:       &policy.Cost{Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}}},
+		Budgets:    []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}},
 		Endpoints: []policy.Endpoint{
 			{
 				Name: "chat",
