@@ -1,7 +1,9 @@
 package breaking_test
 
 import (
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -136,6 +138,14 @@ func FuzzOfBundle(f *testing.F) {
 	written, after, _ := strings.Cut(rest, "\n")
 	mine := breaking.Of(trees[1])
 	f.Add(written)
+	random, parts := rand.New(rand.NewPCG(1, 2)), strings.SplitAfter(written, ",")
+	for range 300 { // parts of it in another's place
+		mutant := slices.Clone(parts)
+		for range 1 + random.IntN(3) {
+			mutant[random.IntN(len(parts))] = parts[random.IntN(len(parts))]
+		}
+		f.Add(strings.Join(mutant, ""))
+	}
 	f.Add(`{"format":1,"name":"everything","version":"1.0.0","functions":[{"name":"x","params":[{"name":"a","kind":"group","rows":"b"}],"rules":[{"expression":"a.b"}]}]}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		theirs, err := breaking.OfBundle(before + mark + strings.ReplaceAll(line, "\n", " ") + "\n" + after)

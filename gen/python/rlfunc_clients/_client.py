@@ -87,7 +87,7 @@ class Row:
 def _rows(name: str, given: Sequence[Row]) -> bytes:
     """Returns the one text that rows are sent as."""
     text = b""
-    for row in given:
+    for row in given or ():
         if not isinstance(row, Row):
             raise ValueError(f"{name} must be a list of rows, got {type(row).__name__} in it")
         text += b",".join(_NOT_PLAIN.sub(lambda m: b"%%%02x" % m[0][0], word(c)) for c in _given(row._cells())) + b";"
@@ -157,6 +157,9 @@ class Function(Generic[P, R]):
             missing = [p for p in left[len(args):] if self._parameters[p].default is inspect.Parameter.empty]
             meant = " or ".join(get_close_matches(name, left) or missing or left)
             raise TypeError(f"{function}: unknown argument {name}: did you mean {meant}?")
+        for name, p in self._parameters.items():
+            if p.default is inspect.Parameter.empty and kwargs.get(name, "") is None:
+                raise TypeError(f"{function}: missing argument {name}: it is None")
         try:
             call = self._build(client, *args, **kwargs)
             call.words
@@ -273,10 +276,10 @@ class Base:
     def _keys(self, name: str, subjects: Sequence[Subject], suffix: str) -> list[bytes]:
         if isinstance(subjects, (str, bytes)):
             raise ValueError(f"{name} must be a list of subjects")
-        return [self._key(s, suffix) for s in subjects]
+        return [self._key(s, suffix) for s in subjects or ()]
 
     def _row_keys(self, subject: Subject, given: Sequence[Row]) -> list[bytes]:
-        each = (row for row in given if isinstance(row, Row))  # _rows() rejects others
+        each = (row for row in given or () if isinstance(row, Row))  # _rows() rejects others
         return [self._key(subject if row.of is None else row.of, *cast(Any, parts)) for row in each for parts in row._parts()]
 
     async def _call(self, function: str, call: Call[R]) -> R:

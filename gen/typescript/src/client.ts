@@ -140,7 +140,7 @@ function rows(name: string, row: Row, given: unknown): Word | undefined {
   return given.map((one, i) => words(`${name}.${i}.`, row.fields, one, ["of"]).map(cell).join(",") + ";").join("");
 }
 
-/** Returns fields of an object in order, without those that are omitted at the end. */
+/** Returns fields of an object in order, without those at the end that may be omitted and are. */
 function words(where: string, fields: readonly Field[], given: any, besides: readonly string[]): Word[] {
   const named = fields.map((f) => (typeof f === "string" ? f : f[0]));
   const names = named.map((n) => n.replace("?", ""));
@@ -154,7 +154,7 @@ function words(where: string, fields: readonly Field[], given: any, besides: rea
     const value = given[names[i] as string];
     return typeof f === "string" || value === undefined ? value : rows(names[i] as string, f[1], value);
   });
-  while (values.length > 0 && values[values.length - 1] === undefined) values.pop();
+  while (values[values.length - 1] === undefined && named[values.length - 1]?.endsWith("?")) values.pop();
   return values.map(word);
 }
 

@@ -130,6 +130,7 @@ def check_arguments():
     raises(TypeError, "ratelimit.gcra: unknown argument window: did you mean period?", lambda: limits.gcra("u", limit=9, window=MINUTE))
     raises(TypeError, "unknown argument cots: did you mean cost?", lambda: limits.gcra("u", limit=9, period=MINUTE, cots=2))
     raises(TypeError, "missing", lambda: limits.gcra("u", limit=9))
+    raises(TypeError, "ratelimit.gcra: missing argument period", lambda: limits.gcra("u", limit=9, period=None))
     raises(rl.ArgumentError, "period must be a timedelta, got int 60", lambda: limits.gcra("u", limit=9, period=60))
     raises(rl.ArgumentError, "period must be", lambda: limits.gcra("u", limit=9, period=timedelta(microseconds=60)))
     raises(rl.ArgumentError, "limit must be", lambda: limits.gcra("u", limit=MINUTE, period=MINUTE))

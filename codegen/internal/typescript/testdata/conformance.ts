@@ -99,7 +99,9 @@ test("an argument that there is not is refused, and one of another type", async 
   await rejects(gcra({ window: minute }), is(rl.ArgumentError, "ratelimit.gcra: unknown argument window: did you mean period?"));
   await rejects(gcra({ period: minute, cots: 5 }), is(rl.ArgumentError, "unknown argument cots: did you mean burst or "));
   await rejects(gcra({ period: 60 }), is(rl.ArgumentError, "period must be"));
-  await rejects(gcra({}), is(rl.ArgumentError, "gcra must be called with"));
+  await rejects(gcra({}), is(rl.ArgumentError, "period must be"));
+  await rejects(c.gcra({ subject: "u" } as any), is(rl.ArgumentError, "limit must be"));
+  await rejects(c.check({ subject: "u", limits: [{}] } as any), is(rl.ArgumentError, "limits.0.kind must be"));
   for (const cost of [null, {}, []]) await rejects(gcra({ period: minute, cost }), is(rl.ArgumentError, "arguments must be"));
   for (const cost of [2 ** 53 + 2, 0.5, -1, NaN, "x"]) await rejects(gcra({ period: minute, cost }), is(rl.ArgumentError, "cost must be"));
   const row = { name: "a", kind: "gcra", limit: 9, window: minute, bust: 5 } as any;
