@@ -79,19 +79,6 @@ func PackLimit(rows ...Limit) fcall.Rows[Limit] {
 	return fcall.Pack(rows, p)
 }
 
-// LimitKind is one of the values of kind.
-type LimitKind string
-
-// The values of kind.
-const (
-	LimitKindSlidingLog     LimitKind = "sliding_log"
-	LimitKindSlidingCounter LimitKind = "sliding_counter"
-	LimitKindFixedWindow    LimitKind = "fixed_window"
-	LimitKindGCRA           LimitKind = "gcra"
-	LimitKindQuota          LimitKind = "quota"
-	LimitKindConcurrency    LimitKind = "concurrency"
-)
-
 // Budget is one row of the groups that take their rows from lib/budget.lua.
 //
 // Besides the bounds of each, by their names on the server:
@@ -203,3 +190,16 @@ func readBudgetResult(reply *fcall.Reply) BudgetResult {
 		RetryAfter: reply.Duration("retry_after"),
 	}
 }
+
+// LimitKind is one of the values of kind.
+type LimitKind string
+
+// The values of kind.
+const (
+	LimitKindSlidingLog     LimitKind = "sliding_log"
+	LimitKindSlidingCounter LimitKind = "sliding_counter"
+	LimitKindFixedWindow    LimitKind = "fixed_window"
+	LimitKindGCRA           LimitKind = "gcra"
+	LimitKindQuota          LimitKind = "quota"
+	LimitKindConcurrency    LimitKind = "concurrency"
+)

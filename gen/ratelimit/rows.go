@@ -79,19 +79,6 @@ func PackLimit(rows ...Limit) fcall.Rows[Limit] {
 	return fcall.Pack(rows, p)
 }
 
-// LimitKind is one of the values of kind.
-type LimitKind string
-
-// The values of kind.
-const (
-	LimitKindSlidingLog     LimitKind = "sliding_log"
-	LimitKindSlidingCounter LimitKind = "sliding_counter"
-	LimitKindFixedWindow    LimitKind = "fixed_window"
-	LimitKindGCRA           LimitKind = "gcra"
-	LimitKindQuota          LimitKind = "quota"
-	LimitKindConcurrency    LimitKind = "concurrency"
-)
-
 // LimitResult is one row of the answers that lib/limit.lua declares.
 type LimitResult struct {
 	// Allowed reports whether this limit allows the call; another one may refuse it.
@@ -114,3 +101,16 @@ func readLimitResult(reply *fcall.Reply) LimitResult {
 		RetryAfter: reply.Duration("retry_after"),
 	}
 }
+
+// LimitKind is one of the values of kind.
+type LimitKind string
+
+// The values of kind.
+const (
+	LimitKindSlidingLog     LimitKind = "sliding_log"
+	LimitKindSlidingCounter LimitKind = "sliding_counter"
+	LimitKindFixedWindow    LimitKind = "fixed_window"
+	LimitKindGCRA           LimitKind = "gcra"
+	LimitKindQuota          LimitKind = "quota"
+	LimitKindConcurrency    LimitKind = "concurrency"
+)

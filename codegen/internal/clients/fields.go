@@ -1,32 +1,13 @@
 package clients
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
-
-// Args returns the fields of a call that have a parameter: the subject, from which keys are built, arguments, and keys that repeat.
-func Args(fn spec.Function) []spec.Field {
-	doc := strings.TrimSuffix(cmp.Or(fn.Subject, "the user, address or other name that the call is about"), ".") + ". The call's keys are made from it"
-	out := []spec.Field{{Name: spec.Subject, Kind: spec.KindKey, Doc: doc}}
-	for _, f := range fn.Params {
-		if f.Kind != spec.KindKey || f.Several {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// HasOwn reports whether an argument's keys may have their own subject.
-func HasOwn(fields []spec.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f spec.Field) bool { return f.Own && f.With == name })
-}
 
 // Optional reports whether a call may leave out a field's parameter.
 func Optional(f spec.Field) bool {

@@ -4,6 +4,7 @@ package clients
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
@@ -63,7 +64,7 @@ type Enum struct {
 	Values []string
 }
 
-// A Function is a function with the types that it declares.
+// A Function is a function with the types that it declares: those of arguments, then those of results.
 type Function struct {
 	spec.Function
 	Class string
@@ -97,12 +98,18 @@ func rules(all []spec.Rule) (text string) {
 
 // Args returns the parameters of a call. Those that are keys are subjects: of the call, of each of several keys, or of the keys that go
 // with an argument.
-func (f Function) Args() (args []spec.Field) {
-	for _, p := range Args(f.Function) {
+func (f Function) Args() []spec.Field {
+	doc := strings.TrimSuffix(cmp.Or(f.Subject, "the user, address or other name that the call is about"), ".") + ". The call's keys are made from it"
+	args := []spec.Field{{Name: spec.Subject, Kind: spec.KindKey, Doc: doc}}
+	for _, p := range f.Params {
+		if p.Kind == spec.KindKey && !p.Several {
+			continue
+		}
 		args = append(args, p)
-		if HasOwn(f.Params, p.Name) && len(p.Keys()) == 0 {
+		own := func(k spec.Field) bool { return k.Own && k.With == p.Name }
+		if slices.ContainsFunc(f.Params, own) && len(p.Keys()) == 0 {
 			args = append(args, spec.Field{
-				Name: p.Name + "_of", Kind: spec.KindKey, Optional: true,
+				Name: p.Name + "_of", Kind: spec.KindKey, Optional: true, With: p.Name,
 				Doc: "the subject of the keys that " + p.Name + " uses. Defaults to the call's subject",
 			})
 		}
@@ -140,37 +147,38 @@ type Module struct {
 	Functions []Function
 }
 
-// New returns a library as a module.
-func New(lib *source.Library) Module {
+// New returns a library as a module, in which class makes the names of types out of snake_case.
+func New(lib *source.Library, class func(name string) string) Module {
 	m := Module{Library: lib}
 	seen := map[string]bool{}
 	for _, fn := range lib.Spec.Functions {
-		f := Function{Function: fn, Class: Class(fn.Name)}
+		f := Function{Function: fn, Class: class(fn.Name)}
 		for _, list := range []struct {
 			fields []spec.Field
 			param  bool
 		}{{fn.Params, true}, {fn.Results, false}} {
-			f.Enums = append(f.Enums, enums(f.Class, list.fields, seen)...)
+			f.Enums = append(f.Enums, enums(class, f.Class, list.fields, seen)...)
 			for _, g := range list.fields {
 				if g.Kind != spec.KindGroup {
 					continue
 				}
-				r := Row{Type: RowType(f.Class, g, list.param), Prefix: RowPrefix(f.Class, g), Of: fn.Name + "." + g.Name, Group: g, Param: list.param}
+				r := Row{Prefix: f.Class + class(g.Name), Of: fn.Name + "." + g.Name, Group: g, Param: list.param}
+				if g.Rows != "" {
+					r.Prefix, r.Of = class(g.Rows), "lib/"+g.Rows+".lua"
+				}
+				r.Type = r.Prefix
 				if list.param {
 					r.Rules = fn.RulesOf(g.Name)
+				} else {
+					r.Type += "Result"
 				}
-				if seen[r.Type] {
+				if g.Rows != "" && seen[r.Of+r.Type] {
 					continue
 				}
-				seen[r.Type] = true
-				for _, inner := range g.Fields {
-					if inner.Kind != spec.KindKey {
-						r.Fields = append(r.Fields, inner)
-					}
-				}
-				owned := enums(RowPrefix(f.Class, g), r.Fields, seen)
+				seen[r.Of+r.Type] = true
+				r.Fields, _ = g.Cells()
+				owned := enums(class, r.Prefix, r.Fields, seen)
 				if g.Rows != "" {
-					r.Of = "lib/" + g.Rows + ".lua"
 					m.Rows, m.Enums = append(m.Rows, r), append(m.Enums, owned...)
 					continue
 				}
@@ -182,11 +190,11 @@ func New(lib *source.Library) Module {
 	return m
 }
 
-func enums(owner string, fields []spec.Field, seen map[string]bool) (out []Enum) {
+func enums(class func(string) string, owner string, fields []spec.Field, seen map[string]bool) (out []Enum) {
 	for _, f := range fields {
-		if f.Kind == spec.KindEnum && !seen[owner+Class(f.Name)] {
-			seen[owner+Class(f.Name)] = true
-			out = append(out, Enum{owner + Class(f.Name), f.Name, f.Values})
+		if f.Kind == spec.KindEnum && !seen[owner+"."+f.Name] { // an argument and a result may share one
+			seen[owner+"."+f.Name] = true
+			out = append(out, Enum{owner + class(f.Name), f.Name, f.Values})
 		}
 	}
 	return out

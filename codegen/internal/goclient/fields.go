@@ -92,7 +92,7 @@ func fieldDoc(f spec.Field, param bool) string {
 		text += " Defaults to " + value + "."
 	case Pointer(f):
 		text += " Nil omits it."
-	case f.Optional && f.Kind != spec.KindBool:
+	case f.Optional && f.Kind != spec.KindBool && f.Kind != spec.KindKey:
 		text += " The zero value omits it."
 	}
 	return paragraphs(text)

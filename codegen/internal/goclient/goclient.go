@@ -23,13 +23,13 @@ func fileOf(fn *spec.Function) string { return fn.Name + "_gen.go" }
 
 // Files returns the Go files of a library's package by name, formatted.
 func Files(lib *source.Library) (map[string][]byte, error) {
+	m := clients.New(lib, Name)
 	written := map[string]string{libraryFile: libraryCode(lib)}
-	if shared := rowsCode(lib); shared != "" {
+	if shared := rowsCode(m); shared != "" {
 		written[rowsFile] = shared
 	}
-	for i := range lib.Spec.Functions {
-		fn := &lib.Spec.Functions[i]
-		written[fileOf(fn)] = functionCode(lib, fn)
+	for _, fn := range m.Functions {
+		written[fileOf(&fn.Function)] = functionCode(lib, fn)
 	}
 	out := map[string][]byte{}
 	for name, code := range written {
@@ -126,7 +126,7 @@ func lasting(lib spec.Library) (out []string) {
 	return slices.Compact(out)
 }
 
-func functionCode(lib *source.Library, fn *spec.Function) string {
+func functionCode(lib *source.Library, fn clients.Function) string {
 	var w writer
 	all := slices.Concat(fn.Params, fn.Results)
 	standard := []string{"context"}
@@ -137,7 +137,7 @@ func functionCode(lib *source.Library, fn *spec.Function) string {
 		standard = append(standard, "time")
 	}
 	w.head(lib, fn.File, standard, []string{"github.com/redis/go-redis/v9"}, []string{fcallPath})
-	name, private := Name(fn.Name), privateName(fn.Name)
+	name, private := fn.Class, privateName(fn.Name)
 
 	w.printf("var %sFunction = &fcall.Function{Library: Library, Name: %q, ServerName: %q", private, fn.Name, fn.Server)
 	if fn.Has("no-writes") {
@@ -152,28 +152,24 @@ func functionCode(lib *source.Library, fn *spec.Function) string {
 	w.printf("}\n\n")
 
 	w.printf("// %sParams are the arguments of %s.\n%stype %[1]sParams struct {\n", name, name, ruleDoc(fn.OwnRules()))
-	for _, f := range clients.Args(*fn) {
-		w.printf("%s\n%s %s\n", fieldDoc(f, true), Name(f.Name), goType(name, f))
-		if clients.HasOwn(fn.Params, f.Name) {
-			w.printf("// %[1]sOf is the subject of the keys that %[1]s uses. Defaults to the call's subject.\n%[1]sOf fcall.Subject\n", Name(f.Name))
+	for _, f := range fn.Args() {
+		if f.With != "" {
+			f.Doc = strings.Replace(f.Doc, f.With+" uses", Name(f.With)+" uses", 1)
 		}
+		w.printf("%s\n%s %s\n", fieldDoc(f, true), Name(f.Name), goType(name, f))
 	}
 	w.printf("}\n")
-	for _, g := range fn.Params {
-		if g.Kind == spec.KindGroup && g.Rows == "" {
-			w.row(RowType(name, g), name+"Params."+Name(g.Name), g, nil)
+	ofArguments := slices.IndexFunc(append(fn.Rows, clients.Row{}), func(r clients.Row) bool { return !r.Param })
+	group := func(r clients.Row) string {
+		if r.Param {
+			return name + "Params." + Name(r.Group.Name)
 		}
+		return name + "Result." + Name(r.Group.Name)
 	}
+	w.types(fn.Rows[:ofArguments], nil, group)
 	w.printf("\n// %sResult is the result of %s.\n", name, name)
 	w.result(name, name+"Result", fn.Results)
-	for _, g := range fn.Results {
-		if g.Kind == spec.KindGroup && g.Rows == "" {
-			w.answer(RowType(name, g), name+"Result."+Name(g.Name), g)
-		}
-	}
-	seen := map[string]bool{}
-	w.enums(name, fn.Params, seen)
-	w.enums(name, fn.Results, seen)
+	w.types(fn.Rows[ofArguments:], fn.Enums, group)
 
 	w.printf("\n%s\n", paragraphs(fmt.Sprintf("%s %s", name, lowerFirst(fn.Summary))))
 	if fn.Doc != "" {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlfunc/rlfunc/codegen/internal/source"
+	"github.com/rlfunc/rlfunc/codegen/internal/clients"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
@@ -18,32 +18,45 @@ func RowType(owner string, g spec.Field) string {
 }
 
 // row writes the type of an argument group's row, and the function that encodes rows.
-func (w *writer) row(kind, of string, g spec.Field, rules []spec.Rule) {
-	w.printf("\n// %s is one row of %s.\n%stype %[1]s struct {\n", kind, of, ruleDoc(rules))
-	cells, required := g.Cells()
-	for _, f := range cells {
-		w.printf("%s\n%s %s\n", fieldDoc(f, true), Name(f.Name), goType(kind, f))
+func (w *writer) row(r clients.Row, of string) {
+	w.printf("\n// %s is one row of %s.\n%stype %[1]s struct {\n", r.Type, of, ruleDoc(r.Rules))
+	_, required := r.Group.Cells()
+	for _, f := range r.Fields {
+		w.printf("%s\n%s %s\n", fieldDoc(f, true), Name(f.Name), goType(r.Type, f))
 	}
 	subject := `""`
-	if len(g.Keys()) > 0 {
+	if len(r.Group.Keys()) > 0 {
 		subject = "row.Of"
 		w.printf("// Of is the subject of the row's keys. Defaults to the call's subject.\nOf fcall.Subject\n")
 	}
 	w.printf("}\n\n// Pack%[1]s encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.\n"+
-		"func Pack%[1]s(rows ...%[1]s) fcall.Rows[%[1]s] {\np := fcall.NewPacker(%[2]d)\nfor _, row := range rows {\np.Row(%[3]s)\n", kind, required, subject)
-	for _, f := range cells {
+		"func Pack%[1]s(rows ...%[1]s) fcall.Rows[%[1]s] {\np := fcall.NewPacker(%[2]d)\nfor _, row := range rows {\np.Row(%[3]s)\n", r.Type, required, subject)
+	for _, f := range r.Fields {
 		w.printf("p.%s\n", encode("row."+Name(f.Name), f))
 	}
-	for _, k := range g.Keys() {
+	for _, k := range r.Group.Keys() {
 		w.printf("p.RowKey(%s, row.%s)\n", suffixOf(k, "row"), Name(k.SuffixOf))
 	}
 	w.printf("}\nreturn fcall.Pack(rows, p)\n}\n")
 }
 
-// answer writes the type of a result group's row, and the function that reads one.
-func (w *writer) answer(kind, of string, g spec.Field) {
-	w.printf("\n// %sResult is one row of %s.\n", kind, of)
-	w.result(kind, kind+"Result", g.Fields)
+// types writes rows and enums; from says where rows of arguments, or of results, are declared.
+func (w *writer) types(rows []clients.Row, enums []clients.Enum, from func(r clients.Row) string) {
+	for _, r := range rows {
+		if r.Param {
+			w.row(r, from(r))
+		} else {
+			w.printf("\n// %s is one row of %s.\n", r.Type, from(r))
+			w.result(r.Prefix, r.Type, r.Fields)
+		}
+	}
+	for _, e := range enums {
+		w.printf("\n// %[1]s is one of the values of %[2]s.\ntype %[1]s string\n\n// The values of %[2]s.\nconst (\n", e.Type, e.Of)
+		for _, v := range e.Values {
+			w.printf("%s%s %[1]s = %[3]q\n", e.Type, Name(v), v)
+		}
+		w.printf(")\n")
+	}
 }
 
 // result writes a type of results below its comment, and the function that reads it from a reply, in order.
@@ -82,60 +95,24 @@ func decode(owner string, f spec.Field) string {
 	return fmt.Sprintf("reply.Int(%q)", f.Name)
 }
 
-// enums writes the types of enums that are not in seen, those of groups included, except those of rows that a lib file declares. An
-// argument and a result of the same name share a type.
-func (w *writer) enums(owner string, fields []spec.Field, seen map[string]bool) {
-	for _, f := range fields {
-		kind := owner + Name(f.Name)
-		if f.Kind == spec.KindEnum && !seen[kind] {
-			seen[kind] = true
-			w.printf("\n// %[1]s is one of the values of %[2]s.\ntype %[1]s string\n\n// The values of %[2]s.\nconst (\n", kind, f.Name)
-			for _, v := range f.Values {
-				w.printf("%s%s %[1]s = %[3]q\n", kind, Name(v), v)
-			}
-			w.printf(")\n")
-		}
-		if f.Rows == "" {
-			w.enums(kind, f.Fields, seen)
-		}
-	}
-}
-
 // rowsCode writes the rows that lib files declare and functions of the library use; nothing when there are none.
-func rowsCode(lib *source.Library) string {
-	var w writer
-	var all []spec.Field
-	done, seen, needsFcall := map[string]bool{}, map[string]bool{}, false
-	for i := range lib.Spec.Functions {
-		fn := &lib.Spec.Functions[i]
-		for n, g := range slices.Concat(fn.Params, fn.Results) {
-			param := n < len(fn.Params)
-			once := fmt.Sprint(g.Rows, param)
-			if g.Rows == "" || done[once] {
-				continue
-			}
-			done[once] = true
-			all = append(all, g.Fields...)
-			kind := RowType("", g)
-			if param {
-				w.row(kind, "the groups that take their rows from lib/"+g.Rows+".lua", g, fn.RulesOf(g.Name))
-			} else {
-				w.answer(kind, "the answers that lib/"+g.Rows+".lua declares", g)
-			}
-			needsFcall = true
-			w.enums(kind, g.Fields, seen)
-		}
-	}
-	if !needsFcall {
+func rowsCode(m clients.Module) string {
+	if len(m.Rows) == 0 {
 		return ""
 	}
 	var standard []string
-	if timed(all) {
+	if slices.ContainsFunc(m.Rows, func(r clients.Row) bool { return timed(r.Fields) }) {
 		standard = []string{"time"}
 	}
-	var file writer
-	file.head(lib, lib.Root+"/"+lib.Spec.Name, standard, []string{fcallPath})
-	return file.String() + w.String()
+	var w writer
+	w.head(m.Library, m.Root+"/"+m.Spec.Name, standard, []string{fcallPath})
+	w.types(m.Rows, m.Enums, func(r clients.Row) string {
+		if r.Param {
+			return "the groups that take their rows from " + r.Of
+		}
+		return "the answers that " + r.Of + " declares"
+	})
+	return w.String()
 }
 
 // timed reports whether fields have types of package time.

@@ -72,7 +72,7 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 		out[Package+"/"+e.Name()] = append([]byte(marker), text...)
 	}
 	for _, lib := range libs {
-		file, m := Package+"/"+lib.Spec.Name, clients.New(lib)
+		file, m := Package+"/"+lib.Spec.Name, clients.New(lib, clients.Class)
 		if slices.Contains(keywords, lib.Spec.Name) || out[file+".py"] != nil {
 			return nil, fmt.Errorf("generate Python for %s: a module cannot have this name; rename the library", lib.Spec.Name)
 		}

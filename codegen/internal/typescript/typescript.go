@@ -90,7 +90,7 @@ func Files(libs []*source.Library, code map[string][]byte) (map[string][]byte, e
 	}
 	all := marker + index
 	for _, lib := range libs {
-		file, name, m := "src/"+lib.Spec.Name+".ts", camel(lib.Spec.Name), clients.New(lib)
+		file, name, m := "src/"+lib.Spec.Name+".ts", camel(lib.Spec.Name), clients.New(lib, clients.Class)
 		if other, taken := exported[name]; taken {
 			return nil, fmt.Errorf("generate TypeScript for %s: %s already exports %s: rename the library", lib.Spec.Name, other, name)
 		}
