@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,26 +15,30 @@ import (
 type Args struct {
 	client  *Client
 	fn      *Function
-	cmd     []any   // FCALL, function, key count, keys, arguments
-	keys    []byte  // the text of all keys, which are one string: one allocation
-	ends    []int   // of each key in it
-	omitted int     // arguments that no later one follows
-	about   Subject // of the last key
-	tag     [2]int  // where keys has the tag of that subject
-	unnamed bool    // some subject is empty
-
-	words   [12]any // room for cmd, keys and ends, unless they are longer
-	text    [160]byte
-	endings [8]int
+	cmd     []any    // FCALL, function, key count, keys, arguments
+	keys    *keyText // until the call is made
+	omitted int      // arguments that no later one follows
+	about   Subject  // of the last key
+	unnamed bool     // some subject is empty
+	words   [12]any  // cmd's array, unless cmd is longer
 	buffers callBuffers
 }
+
+// A keyText collects the keys of a call, which become one string: one allocation.
+type keyText struct {
+	text []byte
+	ends []int  // of each key
+	tag  [2]int // where text has the tag of the last key
+}
+
+var keyTexts = sync.Pool{New: func() any { return new(keyText) }}
 
 const cmdHead = 3 // FCALL, function, key count
 
 // Args starts a call of fn. keys and args are their expected numbers.
 func (c *Client) Args(fn *Function, keys, args int) *Args {
-	a := &Args{client: c, fn: fn}
-	a.keys, a.ends = a.text[:0], a.endings[:0]
+	a := &Args{client: c, fn: fn, keys: keyTexts.Get().(*keyText)}
+	a.keys.text, a.keys.ends = a.keys.text[:0], a.keys.ends[:0]
 	if a.cmd = a.words[:cmdHead]; cmdHead+keys > len(a.words) { // most calls of a function with many arguments omit most of them
 		a.cmd = make([]any, cmdHead, cmdHead+keys+args)
 	}
@@ -81,21 +86,23 @@ func (a *Args) GroupKeys(g Group, subject Subject) {
 
 // begin begins a key with its namespace and the tag of a subject, which most calls have one of.
 func (a *Args) begin(subject Subject) {
-	a.keys = append(append(a.keys, a.client.namespace...), ":{"...)
-	from, known := len(a.keys), a.tag
-	if a.tag = [2]int{from, 0}; subject == a.about && len(a.ends) > 0 {
-		a.keys = append(a.keys, a.keys[known[0]:known[1]]...)
+	k := a.keys
+	k.text = append(append(k.text, a.client.namespace...), ":{"...)
+	from := len(k.text)
+	if subject == a.about && len(k.ends) > 0 {
+		k.text = append(k.text, k.text[k.tag[0]:k.tag[1]]...)
 	} else {
-		a.keys = appendTag(a.keys, subject)
+		k.text = appendTag(k.text, subject)
 		a.about, a.unnamed = subject, a.unnamed || subject == ""
 	}
-	a.tag[1] = len(a.keys)
+	k.tag = [2]int{from, len(k.text)}
 }
 
 // end ends a key. command fills in its word.
 func (a *Args) end(brace, suffix string) {
-	a.keys = append(append(a.keys, brace...), suffix...)
-	a.ends = append(a.ends, len(a.keys))
+	k := a.keys
+	k.text = append(append(k.text, brace...), suffix...)
+	k.ends = append(k.ends, len(k.text))
 	a.cmd = append(a.cmd, nil)
 }
 
@@ -222,11 +229,13 @@ func (a *Args) nobody() error {
 }
 
 func (a *Args) command() []any {
-	a.cmd[2] = len(a.ends) // callBuffers.command fills the first two words
-	keys, start := string(a.keys), 0
-	for i, end := range a.ends {
+	a.cmd[2] = len(a.keys.ends) // callBuffers.command fills the first two words
+	keys, start := string(a.keys.text), 0
+	for i, end := range a.keys.ends {
 		a.cmd[cmdHead+i], start = keys[start:end], end
 	}
+	keyTexts.Put(a.keys)
+	a.keys = nil
 	for ; a.omitted > a.fn.Omissible; a.omitted-- {
 		a.cmd = append(a.cmd, "")
 	}

@@ -151,7 +151,12 @@ func isPort(text string) bool {
 	if text[0] != ':' || len(text) < 2 || len(text) > 6 {
 		return false
 	}
-	return strings.Trim(text[1:], "0123456789") == ""
+	for i := 1; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 var (

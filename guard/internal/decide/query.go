@@ -203,7 +203,7 @@ func (q *Query) setBudgets(c *Call, rows RowSet) {
 		q.Reservation = fcall.NewToken()
 	}
 	c.Budgets = q.Endpoint.Budgets(&q.Resolved, rows, q.Share)
-	c.Params.Budgets = c.Budgets.Pack.For(subjectsOf(nil, q.BudgetSubjects[:], rows, string(c.Params.Subject))...)
+	c.Params.Budgets = c.Budgets.Pack.For(subjectsOf(nil, q.BudgetSubjects, rows, string(c.Params.Subject))...)
 	c.Params.Hold = q.Endpoint.Params.Hold
 	c.Params.Estimate, c.Params.Reservation = q.Estimate(), q.Reservation
 	c.Params.Units = packUnits(q.Units, q.Request.Unreserved)

@@ -19,7 +19,7 @@ type Resolved struct {
 	RowSubjects    [maxRows]string // "" if the request lacks the row's identity
 	Rows           RowSet          // rows whose identity the request has
 	Client         string          // the subject that owns receipts
-	BudgetSubjects [maxRows]string // as RowSubjects, by budget
+	BudgetSubjects []string        // as RowSubjects, by budget; nil without budgets
 	Budgets        RowSet          // budgets whose identity the request has
 	Units          []Amount        // what the request costs in the budgets' units; nil if no budget has one
 	Attempts       string
@@ -52,6 +52,9 @@ func (rules *Rules) Resolve(w *Resolved, ep *Endpoint, r *Request, o *Overrides)
 	w.Client = rules.client.subject(subjects)
 	if w.Client == "" && len(subjects) > 0 {
 		w.Client = subjects[0]
+	}
+	if len(ep.budgets) > 0 {
+		w.BudgetSubjects = make([]string, len(ep.budgets))
 	}
 	for i := range ep.budgets {
 		if w.BudgetSubjects[i] = ep.budgets[i].grouping.subject(subjects); w.BudgetSubjects[i] != "" {

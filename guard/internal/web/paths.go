@@ -11,6 +11,8 @@ import (
 // as path.Clean does, and keep that it takes %2F as a part of a segment.
 func ambiguity(escaped string, u *url.URL, clean, keep bool) string {
 	switch {
+	case u.RawPath == "" && isPlainPath(escaped):
+		return ""
 	case escaped[0] != '/':
 		return "it does not begin with a slash"
 	case strings.Contains(u.RawPath, "#"):
@@ -62,6 +64,19 @@ func CheckMethod(method string) error {
 		return nil
 	}
 	return &AmbiguousError{"method of the call", why}
+}
+
+// isPlainPath reports whether a path has only letters, digits, - and _ between single slashes, as most paths do: all routers read it alike.
+func isPlainPath(escaped string) bool {
+	for i := range len(escaped) {
+		switch c := escaped[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+		case c == '/' && (i == 0 || escaped[i-1] != '/'):
+		default:
+			return false
+		}
+	}
+	return escaped[0] == '/'
 }
 
 // isEscape reports whether a text begins as an escape does behind its percent sign.
