@@ -120,7 +120,6 @@ func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *decide.Endpoint
 	kept := found.decision
 	endpoint, subject := d.Endpoint, d.Subject
 	*d = *kept
-	d.Limits, d.Budgets = slices.Clone(kept.Limits), slices.Clone(kept.Budgets)
 	d.Endpoint, d.Subject = endpoint, subject
 	d.Cached, d.Age = true, age
 	d.RetryAfter -= age
@@ -152,7 +151,8 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 	case d.Reason == ReasonGlobal:
 		g.cacheGlobalRefusals(ep, w, r, d, at)
 	default:
-		g.refusals.Add(ownKey(ep, w), &refusal{d.Clone(), costOf(ep, w, r)}, affectedSubjects(d), at, d.RetryAfter)
+		kept := *d
+		g.refusals.Add(ownKey(ep, w), &refusal{&kept, costOf(ep, w, r)}, affectedSubjects(d), at, d.RetryAfter)
 	}
 }
 
@@ -164,7 +164,7 @@ func (g *Guard) cacheGlobalRefusals(ep *decide.Endpoint, w *decide.Resolved, r *
 	for i := range w.Rows.All() {
 		for n := range d.Limits {
 			if l := &d.Limits[n]; ep.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && l.Refuses() && l.Kind != policy.Concurrency {
-				alone := &Decision{Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: slices.Clone(d.Limits[n : n+1])}
+				alone := &Decision{Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: d.Limits[n : n+1 : n+1]}
 				g.refusals.Add(globalKey(ep, i), &refusal{alone, cost{weight: r.Weight}}, []string{l.Subject}, at, l.RetryAfter)
 			}
 		}
@@ -219,9 +219,9 @@ func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
 		return nil
 	}
 	if len(g.hooks) > 0 {
-		shown := r.clone()
-		ctx = g.hooks.deciding(ctx, &shown)
-		g.report(ctx, Event{Request: r.clone(), Duration: monotime.Now().Since(start)}, d)
+		r = r.clone()
+		ctx = g.hooks.deciding(ctx, &r)
+		g.report(ctx, Event{Request: r, Duration: monotime.Now().Since(start)}, d)
 	}
 	return d
 }

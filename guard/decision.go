@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -35,7 +34,7 @@ const (
 	FallbackLocal Fallback = "local" // this process enforced its share of the limits
 )
 
-// A Decision is the result for one request. It is safe for concurrent use.
+// A Decision is the result for one request. It is safe for concurrent use, and read-only: decisions share their Limits and Budgets.
 type Decision struct {
 	Endpoint string
 	// Subject is the request's client by the policy, for example "user=42".
@@ -80,13 +79,6 @@ type Decision struct {
 	Charge *Charge
 
 	block time.Duration // the part of RetryAfter that the block causes
-}
-
-// Clone returns a copy whose Limits and Budgets the caller may edit. Both copies share one Charge.
-func (d *Decision) Clone() *Decision {
-	c := *d
-	c.Limits, c.Budgets = slices.Clone(d.Limits), slices.Clone(d.Budgets)
-	return &c
 }
 
 // A LimitState is the state of one limit after the decision.

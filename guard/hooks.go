@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Hooks observe a Guard. Each may be nil. They run on the request's goroutine, so they must not block. Package telemetry provides hooks for
+// Hooks observe a Guard, and change nothing of what they get. Each may be nil. They run on the request's goroutine, so they must not block. Package telemetry provides hooks for
 // OpenTelemetry and slog.
 type Hooks struct {
 	// Deciding runs first. The decision uses the context that it returns.

@@ -178,19 +178,3 @@ func TestRefused_replacesTheResponse(t *testing.T) {
 		t.Errorf("%d, %v, %q", response.StatusCode, response.Header, body)
 	}
 }
-
-func TestRefused_editsDoNotReachTheCache(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`)
-	s := serveWith(t, rdb, p, guard.Options{}, httpguard.Options{Refused: func(w http.ResponseWriter, _ *http.Request, p *httpguard.Problem) {
-		p.Decision.Limits[0].Name = "spoilt\r\nX-Evil: 1"
-		p.Violated[0] = "spoilt"
-		w.WriteHeader(p.Status)
-	}}, nil)
-	for i := range 4 {
-		response, _ := s.ask(t, "GET /")
-		if got := response.Header.Get("RateLimit-Policy"); got != `"minute";q=1;w=60` {
-			t.Errorf("request %d: RateLimit-Policy: %q", i+1, got)
-		}
-	}
-}

@@ -168,9 +168,6 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	m.writeFields(w.Header(), d)
 	if !d.Allowed {
-		if m.options.Refused != nil {
-			d = d.Clone() // Refused may edit it
-		}
 		m.refuse(w, r, problemFor(d, web.RetryAfter(routes.Policy, d)))
 		return
 	}

@@ -310,12 +310,13 @@ func (as *accounts) refusal(a *account, d *guard.Decision, r guard.Request) *gua
 	defer as.mu.Unlock()
 	now := monotime.Now()
 	if d != nil {
-		a.refused, a.at = d.Clone(), now
+		a.refused, a.at = d, now
 		return d
 	}
 	last := &guard.Decision{Endpoint: r.Endpoint, Subject: r.Subjects[0], Reason: guard.ReasonLimit}
 	if a.refused != nil {
-		last = a.refused.Clone()
+		*last = *a.refused
+		last.Limits, last.Budgets = slices.Clone(last.Limits), slices.Clone(last.Budgets)
 		age := now.Since(a.at)
 		last.RetryAfter = max(last.RetryAfter-age, 0)
 		for i := range last.Limits {
