@@ -96,6 +96,7 @@ replied 1
 12: mixed-comparison: compares NaN, with which no comparison is true
 13: number-text: the text 1e+16 is above 2^53, where numbers have gaps
 14: number-text: the text -0 is -0
+15: caller-text: string.format reads a text as a format
 15: number-text: the text 1 has lost the fraction of the number
 16: command []interface {}{"LPUSH", "k", "x"} of [k] [1], write true, protected true
 replied 0 WRONGTYPE Operation against a key holding the wrong kind of value

@@ -65,6 +65,9 @@ var hostile = []string{
 	"0x10", "1.5", "%", "%d", "[", "(", "a\nb", "a\x00b", "\xff\xfe", "$1", "+inf", "-inf", "(1", "*", ">", "-", "9007199254740993", "00", "a b", "x", "y", "z",
 }
 
+// spellings mean something to a pattern, a replacement, a format or a glob, and not at their beginning: escaped, they are other texts.
+var spellings = []string{"k%0k", "k%2k", "k[k", "k.k", "k*k?"}
+
 func (d *drawer) text(f spec.Field) string {
 	fits := func(t string) bool { return int64(len(t)) >= f.Min && int64(len(t)) <= f.Max }
 	if used := d.used[f.Kind]; len(used) > 0 && d.percent(35) {
@@ -81,8 +84,10 @@ func (d *drawer) text(f spec.Field) string {
 			t = pick(d, d.narrow)
 		case n < 45:
 			t = pick(d, hostile[:4])
-		case n < 75:
+		case n < 69:
 			t = pick(d, hostile)
+		case n < 75:
+			t = pick(d, spellings)
 		case n < 85 && len(d.words.texts) > 0:
 			t = pick(d, d.words.texts)
 		case n < 87 && len(d.keys) > 0:

@@ -205,12 +205,27 @@ func (w *watch) Block(i int) {
 
 // Operator takes doubtful operands of the author's code.
 func (w *watch) Operator(line int, problem, text string, operands ...any) {
+	if problem == "caller-text" {
+		signs, spelled := "%", operands[0].(string)
+		if strings.HasSuffix(text, "pattern") {
+			signs = "%[.*?"
+		}
+		if w.running && w.spells(spelled, signs) && w.authors(line) {
+			w.add(problem, line, "%s, and a caller has passed it: %s means something else there, so escape it, or pass true as the fourth argument of string.find", text, word(spelled))
+		}
+		return
+	}
 	if len(operands) > 0 && !slices.ContainsFunc(operands, func(o any) bool { return !w.names[o] }) {
 		return // two names that look like numbers
 	}
 	if w.running && !(problem == "mixed-comparison" && (w.garbage || w.foreign && strings.Contains(text, "NaN"))) && w.authors(line) {
 		w.add(problem, line, "%s", text)
 	}
+}
+
+// spells reports whether a text has one of spellings with such signs, as a caller has passed it: escaped, it would not be there.
+func (w *watch) spells(text, signs string) bool {
+	return slices.ContainsFunc(spellings, func(s string) bool { return w.names[s] && strings.ContainsAny(s, signs) && strings.Contains(text, s) })
 }
 
 func (w *watch) authors(line int) bool {
@@ -264,6 +279,9 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 	}
 	if at, ok := w.lib.locate(line); ok && slices.Contains(w.lib.ignored[at], "key-loop") {
 		w.excused = true
+	}
+	if i := slices.Index(words, "MATCH"); i > 0 && i+1 < len(words) && strings.HasSuffix(name, "SCAN") && w.spells(words[i+1], "[*?") {
+		w.add("caller-text", line, "%s reads a text of the caller as a glob: with %s it finds others; escape * ? [ ] and \\ in it", name, word(words[i+1]))
 	}
 	w.begun = w.cost
 	w.work(name, words, sizes)

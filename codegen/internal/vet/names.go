@@ -78,7 +78,7 @@ func (f *file) visit() {
 			}
 		case *ast.AssignStmt:
 			for i, lhs := range e.Lhs {
-				f.libraryState(lhs, n.fn)
+				f.libraryState(lhs, n.fn, false)
 				if i < len(e.Rhs) {
 					text := exprText(lhs)
 					f.named(e.Rhs[i], text[strings.LastIndexByte(text, '.')+1:], "")
@@ -155,16 +155,38 @@ func (f *file) member(at position, table, member string, used bool) {
 	}
 }
 
-// libraryState reports a statement of a function that changes what outlives the call.
-func (f *file) libraryState(e ast.Expr, fn *function) {
+// libraryState reports a statement of a function that changes what outlives the call; inside says that it changes what e has.
+func (f *file) libraryState(e ast.Expr, fn *function, inside bool) {
 	id := base(e)
 	if id == nil || fn.parent == nil {
 		return
 	}
 	v := f.refs[id]
+	if group := f.groupOf(id); group != nil && (inside || id != e) {
+		f.report(f.at[e], "library-state", "the rows of %s are kept for later calls that pass the same, which would find this change: use a local or a table of your own", group.name)
+	}
 	if v == nil && slices.Contains(f.uses, id.Value) || v != nil && v.owner.parent == nil && !f.silenced("library-state", v.pos.line) {
 		f.report(f.at[e], "library-state", "%s belongs to the library: it keeps its value between calls on this node, and no replica has it; use a local or a key, or say at its declaration why it may with `-- rlfunc:ignore library-state reason`", id.Value)
 	}
+}
+
+// groupOf is the parameter of a public function whose rows a local has, or nil.
+func (f *file) groupOf(id *ast.IdentExpr) *variable {
+	for range 5 {
+		v := f.refs[id]
+		switch {
+		case v == nil:
+			return nil
+		case v.field != nil && v.field.Kind == spec.KindGroup && len(v.given) == 0:
+			return v
+		case len(v.given) != 1:
+			return nil
+		}
+		if id = base(v.given[0].expr); id == nil {
+			return nil
+		}
+	}
+	return nil
 }
 
 // condition reports a number that is tested for truth.
@@ -187,6 +209,11 @@ func (f *file) call(e *ast.FuncCallExpr, fn *function) {
 	if args, ok := command.Arguments(e); ok {
 		f.redisCall(e, args, fn)
 		return
+	}
+	if name, args := "string."+e.Method, append([]ast.Expr{e.Receiver}, e.Args...); e.Func != nil {
+		f.spelled(exprText(e.Func), e.Args)
+	} else if f.shape(e.Receiver).kinds&isOther == 0 {
+		f.spelled(name, args)
 	}
 	if to := f.callee(e); to != nil {
 		for i, p := range to.params[:min(len(to.params), len(e.Args))] {
@@ -214,10 +241,28 @@ func (f *file) call(e *ast.FuncCallExpr, fn *function) {
 	case "redis.error_reply":
 		f.errorText(e.Args[0])
 	case "table.insert", "table.remove", "table.sort":
-		f.libraryState(e.Args[0], fn)
-	case "string.find", "string.match", "string.gmatch", "string.gsub":
-		if p := f.shape(e.Args[min(1, len(e.Args)-1)]); strings.Contains(strings.ReplaceAll(p.lead, "%%", ""), "%f") {
-			f.report(f.at[e], "portable", "the frontier pattern %%f differs in gopher-lua: write the pattern without it")
+		f.libraryState(e.Args[0], fn, true)
+	}
+}
+
+// spellings are the arguments that functions of Lua read as a pattern, a replacement or a format.
+var spellings = map[string][]string{
+	"string.find": {1: "a pattern"}, "string.match": {1: "a pattern"}, "string.gmatch": {1: "a pattern"}, "string.gsub": {1: "a pattern", 2: "a replacement"},
+	"string.format": {0: "a format"},
+}
+
+// spelled checks the arguments of such a function.
+func (f *file) spelled(name string, args []ast.Expr) {
+	for i, as := range spellings[name][:min(len(args), len(spellings[name]))] {
+		if as == "" || name == "string.find" && len(args) > 3 {
+			continue
+		}
+		s := f.shape(args[i])
+		if strings.Contains(strings.ReplaceAll(s.lead, "%%", ""), "%f") && as == "a pattern" {
+			f.report(f.at[args[i]], "portable", "the frontier pattern %%f differs in gopher-lua: write the pattern without it")
+		}
+		if s.data && !s.number {
+			f.report(f.at[args[i]], "caller-text", "%s reads %s as %s, and it has a text of the caller or of a key, in which %% and other signs then have a meaning: escape it as in gsub(x, '%%p', '%%%%%%0'), pass a function as the replacement, or true as the fourth argument of string.find", name, exprText(args[i]), as)
 		}
 	}
 }

@@ -172,6 +172,9 @@ func (r *resolver) stmt(s ast.Stmt) {
 	case *ast.GenericForStmt:
 		vars := r.declare(s.Names, false)
 		r.exprs(s.Exprs)
+		if of, ok := s.Exprs[0].(*ast.FuncCallExpr); ok && len(vars) > 1 && len(of.Args) == 1 && exprText(of.Func) == "ipairs" {
+			vars[1].given = []given{{&ast.AttrGetExpr{Object: of.Args[0], Key: &ast.IdentExpr{}}, 0}}
+		}
 		r.block(s.Stmts, nil, vars...)
 	case *ast.FuncDefStmt:
 		at := r.token("function")

@@ -175,8 +175,10 @@ func (f *file) field(e *ast.AttrGetExpr) shape {
 	if r := f.shape(e.Object).reply; r != "" && !f.safe[id] {
 		out.reply = r
 		switch commands[r].reply {
+		case 'a':
+			out.data = true
 		case 'g':
-			out.kinds = isPlain | isNone
+			out.kinds, out.data = isPlain|isNone, true
 		case 't':
 			out.kinds = isPlain
 		}

@@ -25,7 +25,8 @@ type Observer interface {
 	// Block says that a block of the library runs.
 	Block(i int)
 	// Operator reports operands that are legal and nearly always wrong. The problem is "division-by-zero" (by 0), "mixed-comparison" (of values of
-	// different types, of numbers as texts, or with NaN) or "hole" (the length of a list that has one).
+	// different types, of numbers as texts, or with NaN), "hole" (the length of a list that has one) or "caller-text" (a pattern, a replacement or a
+	// format, which is wrong only if it has a text of the caller).
 	Operator(line int, problem, text string, operands ...any)
 	// Text reports a text made of a number that it no longer is; what says why. That is wrong only if the text is stored or returned.
 	Text(line int, text, problem, what string)
@@ -298,6 +299,19 @@ func (l *Library) lossy(L *lua.LState, n float64, text string, whole bool) {
 		return
 	}
 	l.observer.Text(lineOf(L), text, "number-text", "the text "+text+" "+problem)
+}
+
+// spelled tells of the arguments that a function reads as a pattern, a replacement or a format, if they have what these give a meaning.
+func (l *Library) spelled(name string, at []int, f func(c call) int) func(c call) int {
+	return func(c call) int {
+		for _, i := range at {
+			plain := name == "find" && lua.LVAsBool(c.Get(4))
+			if text, ok := c.Get(i).(lua.LString); ok && !plain && strings.ContainsAny(string(text), "^$*+?.([%-") {
+				l.doubt(c.LState, "caller-text", "string."+name+" reads a text as "+[]string{1: "a format", 2: "a pattern", 3: "a replacement"}[i], string(text))
+			}
+		}
+		return f(c)
+	}
 }
 
 // plain is a value of Lua as an Observer gets it.

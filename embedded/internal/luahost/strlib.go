@@ -12,7 +12,7 @@ import (
 const maxString = 512 << 20
 
 func (l *Library) newString() *lua.LTable {
-	return l.module(map[string]func(c call) int{
+	all := map[string]func(c call) int{
 		"byte":    stringByte,
 		"char":    stringChar,
 		"find":    stringFind,
@@ -26,7 +26,13 @@ func (l *Library) newString() *lua.LTable {
 		"reverse": stringReverse,
 		"sub":     stringSub,
 		"upper":   func(c call) int { return c.oneText(upper(c.text(1))) },
-	})
+	}
+	if l.observer != nil {
+		for name, at := range map[string][]int{"find": {2}, "format": {1}, "gmatch": {2}, "gsub": {2, 3}, "match": {2}} {
+			all[name] = l.spelled(name, at, all[name])
+		}
+	}
+	return l.module(all)
 }
 
 // position turns a negative index into one from the start.
