@@ -13,7 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
-// blockScope is the scope of cached blocks, which hold for all endpoints.
+// blockScope is the scope of cached blocks that hold for all endpoints. Those of the policy's blocks have the block's.
 var blockScope = new(decide.Endpoint)
 
 func ownKey(ep *decide.Endpoint, w *decide.Resolved) refusals.Key {
@@ -21,6 +21,11 @@ func ownKey(ep *decide.Endpoint, w *decide.Resolved) refusals.Key {
 }
 
 func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
+
+// namedKey is that of the block that an endpoint names; it must have one.
+func namedKey(ep *decide.Endpoint, subject string) refusals.Key {
+	return refusals.Key{Scope: ep.Block, Subject: subject}
+}
 
 func globalKey(ep *decide.Endpoint, i int) refusals.Key { return refusals.Key{Scope: ep.Rows[i].Scope} }
 
@@ -101,7 +106,7 @@ func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolv
 		}
 	}
 	if ep.Attempts {
-		return false
+		return w.Attempts != "" && g.fillFromCache(d, namedKey(ep, w.Attempts), ep, w, r, at)
 	}
 	for i := range w.Rows.All() {
 		if ep.Rows[i].Limit.Global && g.fillFromCache(d, globalKey(ep, i), ep, w, r, at) {
@@ -143,9 +148,13 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 			g.refusals.AddReceipt(receiptKey(ep, w, r), ep.Dedup)
 		}
 	case d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts:
-	case d.Reason == ReasonBlocked: // a block refuses every request of its subject
-		block := &Decision{Reason: ReasonBlocked, Refused: d.Refused, RetryAfter: d.block, Strikes: d.Strikes}
-		g.refusals.Add(blockKey(d.Refused), &refusal{decision: block}, []string{d.Refused}, at, d.block)
+	case d.Reason == ReasonBlocked: // a block refuses every request of its subject, one of the policy at the endpoints that name it
+		block := &Decision{Reason: ReasonBlocked, Refused: d.Refused, Block: d.Block, RetryAfter: d.block, Strikes: d.Strikes}
+		key := blockKey(d.Refused)
+		if d.Block != "" {
+			key = namedKey(ep, d.Refused)
+		}
+		g.refusals.Add(key, &refusal{decision: block}, []string{d.Refused}, at, d.block)
 	case ep.Outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
 	case ep.Attempts || d.needsPlace() && d.Reason != ReasonGlobal:
 	case d.Reason == ReasonGlobal:
@@ -232,6 +241,9 @@ func (g *Guard) refusedAlone(d *Decision, ep *decide.Endpoint, w *decide.Resolve
 		if g.fillFromCache(d, blockKey(s), ep, w, r, at) {
 			return true
 		}
+	}
+	if ep.BlocksAlone() && w.Attempts != "" && g.fillFromCache(d, namedKey(ep, w.Attempts), ep, w, r, at) {
+		return true
 	}
 	if ep.Attempts || !g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
 		return false

@@ -52,6 +52,9 @@ func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
 		default:
 			d.Refused = string(c.Params.Subject)
 		}
+		if a.Tier > 0 && a.Refused == 0 {
+			d.Block = c.Params.Block
+		}
 		if a.Reason == genguard.AdmitReasonBlocked {
 			d.block, d.Tier = a.RetryAfter, int(a.Tier)
 		}

@@ -56,7 +56,9 @@ type Decision struct {
 	Limits []LimitState
 	// Budgets has one entry for each budget that counts a subject of the request.
 	Budgets []BudgetState
-	// Tier is the abuse tier that started the block, from 1; 0 without a block.
+	// Block is the name of the policy's block that refuses, or that the request starts; "" for one that an operator or Guard.Block set.
+	Block string
+	// Tier is the tier that started the block, from 1; 0 without a block.
 	Tier int
 	// Strikes is the number of recent blocks of the subject. It is 0 if the request recorded no attempt.
 	Strikes int

@@ -65,8 +65,6 @@ func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	p.Endpoints[0].Idempotency.Repeats = new(int64(1))
-	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Hour, Block: time.Hour}}}
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "login", Abuse: policy.CountAll, Unbounded: true})
 	trips := 0
 	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}
@@ -81,9 +79,8 @@ func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
 	}
 	r = guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}, Receipt: "r1"}
 	decide(t, g, r)
-	login := guard.Request{Endpoint: "login", Subjects: r.Subjects}
-	for range 3 {
-		decide(t, g, login)
+	if err := g.Block(t.Context(), "ip=bob", time.Hour, ""); err != nil {
+		t.Fatal(err)
 	}
 	trips = 0
 	for range 3 {
@@ -117,8 +114,8 @@ func TestDecide_hugeRepeatsAreCached(t *testing.T) {
 func TestDecide_refusedAttemptsReachRedisUntilBlocked(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
-	p.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 3, Window: time.Hour, Block: time.Hour}}}
-	p.Endpoints[0].Abuse = policy.CountRefused
+	p.Blocks = []policy.Block{{Name: "tries", Tiers: []policy.Tier{{Threshold: 3, Window: time.Hour, Block: time.Hour}}}}
+	p.Endpoints[0].Block = "tries"
 	trips := 0
 	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}

@@ -28,8 +28,8 @@ type Explanation struct {
 	Budgets  []BudgetState
 	Estimate fcall.Micros
 	Units    []Amount
-	// Attempts is the subject whose attempts guard counts; "" if the request is not an attempt.
-	Attempts string
+	// Attempts is the subject whose attempts the endpoint's block counts, and Block its name; both are "" if the request is not an attempt.
+	Attempts, Block string
 	// Challenge is the subject that the challenge was issued to. ChallengeRequired reports whether the request needs one.
 	Challenge         string
 	ChallengeRequired bool
@@ -58,6 +58,9 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 		Subject: resolved.Client, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
 		ChallengeRequired: ep.Params.ChallengeRequired, Counted: resolved.Counted(ep), Unbounded: ep.Unbounded,
 		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
+	}
+	if e.Attempts != "" {
+		e.Block = ep.Block.Name
 	}
 	var d Decision
 	if overridden(overrides, &d, request) {

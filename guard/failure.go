@@ -27,7 +27,7 @@ var ErrUnavailable = errors.New("limit not decided")
 // may have had room.
 type UnavailableError struct {
 	Endpoint string
-	Closed   []string // names of limits and budgets, and "abuse", "challenge"
+	Closed   []string // names of limits, budgets and blocks, and "challenge"
 	Cause    error
 }
 

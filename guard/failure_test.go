@@ -288,8 +288,8 @@ func localPolicies() map[string]*policy.Policy {
 	money.Budgets[0].OnFailure = policy.Local
 	all["budget"] = money
 	abuse := limit(policy.GCRA)
-	abuse.Abuse = &policy.Abuse{Tiers: []policy.Tier{{Threshold: 5, Window: time.Hour, Block: time.Hour}}, OnFailure: policy.Local}
-	abuse.Endpoints[0].Abuse = policy.CountAll
+	abuse.Blocks = []policy.Block{{Name: "tries", Attempts: policy.CountAll, Tiers: []policy.Tier{{Threshold: 5, Window: time.Hour, Block: time.Hour}}, OnFailure: policy.Local}}
+	abuse.Endpoints[0].Block = "tries"
 	all["attempts"] = abuse
 	return all
 }
@@ -417,7 +417,7 @@ func TestDecide_impatientClientOpensNoBreaker(t *testing.T) {
 					var opened atomic.Bool
 					load(t, rdb)
 					rdb.AddHook(pausing(5 * time.Millisecond))
-					p := chat(policy.Limit{Name: "minute", Limit: 1e6, Window: time.Minute, OnFailure: policy.Open})
+					p := chat(policy.Limit{Name: "minute", Kind: policy.FixedWindow, Limit: 1e6, Window: time.Minute, OnFailure: policy.Open})
 					change(p)
 					g := newGuard(t, rdb, p, guard.Options{BreakAfter: 1, CacheSize: -1, Hooks: []guard.Hooks{{
 						Breaker: func(_ string, open bool) { opened.Store(opened.Load() || open) },

@@ -76,16 +76,15 @@ func (a *app) unblockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unblock SUBJECT --reason TEXT",
 		Short: "End the block of a subject",
-		Long: `Ends the block of a subject, whether an operator or too many attempts caused it. The strikes stay, so
-the next block will be longer; --pardon deletes attempts and strikes as well. Processes remember a
-refusal for up to guard.Options.CacheTTL, a few seconds, so it can take that long until every process
-admits the subject.
+		Long: `Ends the blocks of a subject: that of an operator, and each of the policy that counts the subject. One
+by: [tenant, user] is of subjects such as tenant=a+user=b. The strikes stay, so the next block will be
+longer; --pardon deletes attempts and strikes as well. Processes remember a refusal for up to
+guard.Options.CacheTTL, a few seconds, so it can take that long until every process admits the subject.
 
 ` + changeHelp,
 		Example: "  rlfunc unblock ip=203.0.113.7 --reason 'a customer, ticket 811' --policy policy.yaml --redis redis://127.0.0.1:6379",
 		Args:    oneSubject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.check = blockable
 			c.command, c.question = "unblock", "Unblock %s?"
 			if pardon {
 				c.command, c.question = "unblock --pardon", "Unblock %s and delete its attempts and strikes?"
@@ -95,9 +94,21 @@ admits the subject.
 				if err != nil {
 					return "", err
 				}
-				r, err := client.Unblock(ctx, abuse.UnblockParams{Subject: fcall.Subject(subject), Pardon: pardon})
-				if err != nil || !r.Existed {
-					return "the subject had no block", err
+				existed, names := false, []string{""} // "" is an operator's
+				for i := range p.Blocks {
+					if p.Counts(p.Blocks[i].By, subject) {
+						names = append(names, p.Blocks[i].Name)
+					}
+				}
+				for _, name := range names {
+					r, err := client.Unblock(ctx, abuse.UnblockParams{Subject: fcall.Subject(subject), Pardon: pardon, Name: name})
+					if err != nil {
+						return "", err
+					}
+					existed = existed || r.Existed
+				}
+				if !existed {
+					return "the subject had no block", nil
 				}
 				if pardon {
 					return "unblocked and pardoned", nil

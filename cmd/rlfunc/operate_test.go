@@ -102,7 +102,7 @@ func TestInspect_showsWhyASubjectIsRefused(t *testing.T) {
 			ran(t, exitFindings, "inspect 203.0.113.7"+at, "203.0.113.7 is ip=203.0.113.7 for the guard", "REFUSED at chat for", "limit minute",
 				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "unused   01234567...", "for /v1/chat")
 			ran(t, exitOK, "inspect tenant=acme"+at, "0 of 90000 every year, UTC")
-			ran(t, exitFindings, "inspect key=ab12"+at, "REFUSED everywhere for 5 min, until", "blocked by tier 1", "5 of 5 in 10 min", "strikes that count: 1")
+			ran(t, exitFindings, "inspect key=ab12"+at, "REFUSED at login for 5 min, until", "block tries, tier 1", "5 of 5 in 10 min", "strikes that count: 1")
 			ran(t, exitOK, "inspect key=unknown"+at, "nothing recorded")
 			ran(t, exitOK, "inspect all"+at, "limits at chat", "10 of 1000 in 1 min")
 			_, text := rlfunc(strings.Split("inspect ip=203.0.113.7 --json"+at, " ")...)
@@ -172,7 +172,7 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 				}
 			}
 			ran(t, exitError, "unblock key=ab12 --yes"+at, "--reason must not be empty")
-			ran(t, exitError, "unblock key=ab12 --reason x"+at, "blocked by tier 1 until", "give --yes")
+			ran(t, exitError, "unblock key=ab12 --reason x"+at, "blocked by tries until", "give --yes")
 			decides("key=ab12", "login", guard.ReasonBlocked)
 			ran(t, exitOK, "unblock key=ab12 --reason customer --by nora --yes"+at, "key=ab12: unblocked")
 			decides("key=ab12", "login", guard.ReasonNone)
@@ -194,7 +194,7 @@ func TestOperator_blockUnblockAndResetAreRecorded(t *testing.T) {
 			}
 			first := entries[5]
 			if first.By != "nora" || first.Command != "unblock" || first.Subject != "key=ab12" || first.Reason != "customer" || first.Result != "unblocked" ||
-				!strings.Contains(first.Before, "blocked by tier 1") || strings.Contains(first.After, "blocked") || time.Since(first.At) > time.Hour {
+				!strings.Contains(first.Before, "blocked by tries") || strings.Contains(first.After, "blocked") || time.Since(first.At) > time.Hour {
 				t.Errorf("%+v", first)
 			}
 			ran(t, exitOK, "history"+at, "WHEN", "nora", "block --for 1h", "scraper", "unblock --pardon", "mistake")
@@ -403,7 +403,7 @@ func TestOperator_changesNothingWithoutARecord(t *testing.T) {
 			for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12", "override set key=ab12 --allow --for 1h", "override clear key=ab12"} {
 				ran(t, exitError, command+at, "nothing was changed")
 			}
-			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
+			if d := decide(t, g, guard.Request{Endpoint: "login", Subjects: []string{"key=ab12"}}, 1); d.Reason != guard.ReasonBlocked || d.RetryAfter > 5*time.Minute {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -474,10 +474,10 @@ func TestACL_operatorOfAGuard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "chat", Subjects: []string{"key=ab12"}}, 1)
+			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "login", Subjects: []string{"key=ab12"}}, 1)
 			r.Close()
 			at := " --policy " + shopPolicy + " --redis " + as(t, e, admin, operator)
-			ran(t, exitFindings, "inspect key=ab12"+at, "blocked by tier 1")
+			ran(t, exitFindings, "inspect key=ab12"+at, "block tries, tier 1")
 			ran(t, exitOK, "inspect all"+at)
 			ran(t, exitOK, "top --once"+at, "key=ab12")
 			ran(t, exitOK, "unblock key=ab12 --pardon --reason x --yes"+at, "unblocked")

@@ -10,9 +10,9 @@
 ---
 --- All callers of a bucket count the same attempts, each for its own tiers.
 --- @use clock block_state attempt_set
---- @key    bucket          string[block]        the block: active while the key exists
---- @key    attempts        zset[attempts]       when attempts were made
---- @key    strikes         list[strikes]        when blocks began that tiers started
+--- @key    bucket          string[block:<name>] the block: active while the key exists
+--- @key    attempts        zset[attempts:<name>] when attempts were made
+--- @key    strikes         list[strikes:<name>] when blocks began that tiers started
 --- @arg    tiers           group[1..8]          how many attempts are too many; a tier's number is its position, from 1
 --- @arg    tiers.threshold count[1..10000]      attempt that is refused and starts the block
 --- @arg    tiers.window    duration[1ms..3650d] time in which attempts are counted
@@ -20,6 +20,7 @@
 --- @arg    escalation      group[0..8]          how long the first, second, ... block lasts; the tier's own duration when empty
 --- @arg    escalation.block duration[1ms..3650d] how long that block lasts, rounded up to a millisecond
 --- @arg    strike_memory   duration[1ms..3650d]=30d how long a block counts as a strike, from its beginning
+--- @arg    name            text[32]?            a block of its own by this name, with its own attempts: login
 --- @result allowed         bool                 whether the attempt may be made
 --- @result reason          enum(none,blocked,tier) why it is refused: an active block, or a tier that starts one now; none when allowed
 --- @result tier            count[0..8]          tier that started the block: 2; 0 when allowed or blocked manually
@@ -30,7 +31,7 @@
 --- @result tiers.remaining count[0..10000]      attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt, if no block was active: it starts one
 --- @error  RLSTATE                              a key holds data that this library did not write, or a block that never ends
-local function attempt(bucket, attempts, strikes, tiers, escalation, strike_memory_us)
+local function attempt(bucket, attempts, strikes, tiers, escalation, strike_memory_us, name)
   local left_ms, blocked_by = block_state.read(bucket)
   if not left_ms then
     return nil, blocked_by

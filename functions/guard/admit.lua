@@ -14,11 +14,12 @@
 --- @use clock refusal block_state receipts limit limit_rows request_parts attempt_set
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    known          string[receipt:<receipt>]?receipt.of the receipt, if it was admitted
---- @key    attempts       zset[attempts]?tiers     when attempts were made
---- @key    strikes        list[strikes]?tiers      when blocks began that tiers started
+--- @key    attempts       zset[attempts:<block>]?tiers when attempts were made
+--- @key    strikes        list[strikes:<block>]?tiers when blocks began that tiers started
 --- @key    challenges     hash[challenges]?challenge.of the subject's challenges, by token
 --- @key    left           string[left:<holder>]?holder whether release has marked the holder
 --- @key    record         string[reservation:<reservation>]?reservation what the call has reserved
+--- @key    started        string[block:<block>]?block the subject's block by that name, which tiers start
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         group(limit)[0..16]     limits, each optionally of its own subject
 --- @arg    weight         count[1..1000000000000]=1 multiplies every limit's cost except that of a sliding_log
@@ -41,6 +42,7 @@
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
 --- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
+--- @arg    block          text[32]?                names the block that tiers start, with its own attempts; it refuses calls with this name only. Without one it is that of all calls
 --- @arg    units          group(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
 --- @must   #budgets == 0 or reservation: a reservation is settled by its name
 --- @result allowed        bool                     whether the request may pass
@@ -61,13 +63,13 @@
 --- @records the attempt that tiers count, and the block that it starts
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, known, attempts, strikes, challenges, left, record, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
+local function admit(bucket, known, attempts, strikes, challenges, left, record, started, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, budgets_spent, estimate_micros, hold_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
-    payload, holder, units)
+    payload, holder, block, units)
   if left and redis.call('GET', left) then
     return nil, refusal.argument('holder must be one that release has not marked')
   end
-  local left_ms, blocked_by, place = block_state.read_any(bucket, blocks)
+  local left_ms, blocked_by, place = block_state.read_any(bucket, started, blocks)
   if not left_ms then
     return nil, blocked_by
   elseif left_ms > 0 then
@@ -109,7 +111,7 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
     request_parts.charge(request, parts, counted)
   end
   if counted then
-    wait_us = math.max(wait_us, attempt_set.record(tried_tiers, bucket, escalation))
+    wait_us = math.max(wait_us, attempt_set.record(tried_tiers, started or bucket, escalation))
   end
   if reason == 'none' then
     return true, repeated ~= false, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows

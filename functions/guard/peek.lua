@@ -5,8 +5,9 @@
 --- @use clock refusal newest_entries
 --- @flags  no-writes
 --- @key    challenges     hash[challenges]         the subject's challenges, by token
---- @key    attempts       zset[attempts]           when attempts were made
---- @key    strikes        list[strikes]            when blocks began that tiers started
+--- @key    attempts       zset[attempts:<block>]   when attempts were made
+--- @key    strikes        list[strikes:<block>]    when blocks began that tiers started
+--- @arg    block          text[32]?                the block whose attempts and strikes these are; those without a name when omitted
 --- @result now            time                     time of the call
 --- @result attempts       group                    the attempts
 --- @result attempts.at    time                     when it was made
@@ -19,7 +20,7 @@
 --- @result challenges.expires time                 when it is forgotten
 --- @result challenges.payload text[0..1024]        what it was issued for; empty when consumed
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function peek(challenges, attempts, strikes)
+local function peek(challenges, attempts, strikes, block)
   local clock_us = clock.now_us()
   local attempted = newest_entries.times(redis.call('ZRANGE', attempts, -newest_entries.max_rows, '-1'))
   local struck = newest_entries.times(redis.call('LRANGE', strikes, -newest_entries.max_rows, '-1'))

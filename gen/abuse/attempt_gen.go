@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var attemptFunction = &fcall.Function{Library: Library, Name: "attempt", ServerName: "abuse_v1_attempt", Omissible: 2}
+var attemptFunction = &fcall.Function{Library: Library, Name: "attempt", ServerName: "abuse_v1_attempt", Omissible: 3}
 
 // AttemptParams are the arguments of Attempt.
 type AttemptParams struct {
@@ -24,6 +24,9 @@ type AttemptParams struct {
 	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to
 	// 30 days.
 	StrikeMemory time.Duration
+	// Name: a block of its own by this name, with its own attempts: login. 1 to 32 bytes. The zero value omits
+	// it.
+	Name string
 }
 
 // AttemptTiers is one row of AttemptParams.Tiers.
@@ -142,12 +145,13 @@ func (c *Client) QueueAttempt(ctx context.Context, pipe redis.Pipeliner, p Attem
 }
 
 func (c *Client) attemptArgs(p AttemptParams) *fcall.Args {
-	a := c.fcall.Args(attemptFunction, 3, 3)
-	a.Key(p.Subject, "block")
-	a.Key(p.Subject, "attempts")
-	a.Key(p.Subject, "strikes")
+	a := c.fcall.Args(attemptFunction, 3, 4)
+	a.KeyOf(p.Subject, "block", p.Name)
+	a.KeyOf(p.Subject, "attempts", p.Name)
+	a.KeyOf(p.Subject, "strikes", p.Name)
 	a.Group(p.Tiers.Group)
 	a.Group(p.Escalation.Group)
 	a.OptDuration(p.StrikeMemory)
+	a.OptText(p.Name)
 	return a
 }

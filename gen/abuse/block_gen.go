@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var blockFunction = &fcall.Function{Library: Library, Name: "block", ServerName: "abuse_v1_block", Omissible: 1}
+var blockFunction = &fcall.Function{Library: Library, Name: "block", ServerName: "abuse_v1_block", Omissible: 2}
 
 // BlockParams are the arguments of Block.
 type BlockParams struct {
@@ -21,6 +21,9 @@ type BlockParams struct {
 	Duration time.Duration
 	// Reason: why, for operators; status returns it. 1 to 256 bytes. The zero value omits it.
 	Reason string
+	// Name: a block of its own by this name, with its own attempts: login. 1 to 32 bytes. The zero value omits
+	// it.
+	Name string
 }
 
 // BlockResult is the result of Block.
@@ -53,9 +56,10 @@ func (c *Client) QueueBlock(ctx context.Context, pipe redis.Pipeliner, p BlockPa
 }
 
 func (c *Client) blockArgs(p BlockParams) *fcall.Args {
-	a := c.fcall.Args(blockFunction, 1, 2)
-	a.Key(p.Subject, "block")
+	a := c.fcall.Args(blockFunction, 1, 3)
+	a.KeyOf(p.Subject, "block", p.Name)
 	a.Duration(p.Duration)
 	a.OptText(p.Reason)
+	a.OptText(p.Name)
 	return a
 }

@@ -10,12 +10,15 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var forgiveFunction = &fcall.Function{Library: Library, Name: "forgive", ServerName: "abuse_v1_forgive"}
+var forgiveFunction = &fcall.Function{Library: Library, Name: "forgive", ServerName: "abuse_v1_forgive", Omissible: 1}
 
 // ForgiveParams are the arguments of Forgive.
 type ForgiveParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
+	// Name: a block of its own by this name, with its own attempts: login. 1 to 32 bytes. The zero value omits
+	// it.
+	Name string
 }
 
 // ForgiveResult is the result of Forgive.
@@ -41,7 +44,8 @@ func (c *Client) QueueForgive(ctx context.Context, pipe redis.Pipeliner, p Forgi
 }
 
 func (c *Client) forgiveArgs(p ForgiveParams) *fcall.Args {
-	a := c.fcall.Args(forgiveFunction, 1, 0)
-	a.Key(p.Subject, "attempts")
+	a := c.fcall.Args(forgiveFunction, 1, 1)
+	a.KeyOf(p.Subject, "attempts", p.Name)
+	a.OptText(p.Name)
 	return a
 }

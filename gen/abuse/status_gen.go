@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var statusFunction = &fcall.Function{Library: Library, Name: "status", ServerName: "abuse_v1_status", ReadOnly: true, Omissible: 2}
+var statusFunction = &fcall.Function{Library: Library, Name: "status", ServerName: "abuse_v1_status", ReadOnly: true, Omissible: 3}
 
 // StatusParams are the arguments of Status.
 type StatusParams struct {
@@ -22,6 +22,9 @@ type StatusParams struct {
 	// StrikeMemory: how long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to
 	// 30 days.
 	StrikeMemory time.Duration
+	// Name: a block of its own by this name, with its own attempts: login. 1 to 32 bytes. The zero value omits
+	// it.
+	Name string
 }
 
 // StatusTiers is one row of StatusParams.Tiers.
@@ -97,11 +100,12 @@ func (c *Client) QueueStatus(ctx context.Context, pipe redis.Pipeliner, p Status
 }
 
 func (c *Client) statusArgs(p StatusParams) *fcall.Args {
-	a := c.fcall.Args(statusFunction, 3, 2)
-	a.Key(p.Subject, "block")
-	a.Key(p.Subject, "attempts")
-	a.Key(p.Subject, "strikes")
+	a := c.fcall.Args(statusFunction, 3, 3)
+	a.KeyOf(p.Subject, "block", p.Name)
+	a.KeyOf(p.Subject, "attempts", p.Name)
+	a.KeyOf(p.Subject, "strikes", p.Name)
 	a.Group(p.Tiers.Group)
 	a.OptDuration(p.StrikeMemory)
+	a.OptText(p.Name)
 	return a
 }

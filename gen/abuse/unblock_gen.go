@@ -10,7 +10,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var unblockFunction = &fcall.Function{Library: Library, Name: "unblock", ServerName: "abuse_v1_unblock", Omissible: 1}
+var unblockFunction = &fcall.Function{Library: Library, Name: "unblock", ServerName: "abuse_v1_unblock", Omissible: 2}
 
 // UnblockParams are the arguments of Unblock.
 type UnblockParams struct {
@@ -18,6 +18,9 @@ type UnblockParams struct {
 	Subject fcall.Subject
 	// Pardon sets whether to forget attempts and strikes as well.
 	Pardon bool
+	// Name: a block of its own by this name, with its own attempts: login. 1 to 32 bytes. The zero value omits
+	// it.
+	Name string
 }
 
 // UnblockResult is the result of Unblock.
@@ -46,10 +49,11 @@ func (c *Client) QueueUnblock(ctx context.Context, pipe redis.Pipeliner, p Unblo
 }
 
 func (c *Client) unblockArgs(p UnblockParams) *fcall.Args {
-	a := c.fcall.Args(unblockFunction, 3, 1)
-	a.Key(p.Subject, "block")
-	a.Key(p.Subject, "attempts")
-	a.Key(p.Subject, "strikes")
+	a := c.fcall.Args(unblockFunction, 3, 2)
+	a.KeyOf(p.Subject, "block", p.Name)
+	a.KeyOf(p.Subject, "attempts", p.Name)
+	a.KeyOf(p.Subject, "strikes", p.Name)
 	a.OptBool(p.Pardon)
+	a.OptText(p.Name)
 	return a
 }

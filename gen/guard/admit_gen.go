@@ -12,7 +12,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var admitFunction = &fcall.Function{Library: Library, Name: "admit", ServerName: "guard_v1_admit", Omissible: 18}
+var admitFunction = &fcall.Function{Library: Library, Name: "admit", ServerName: "guard_v1_admit", Omissible: 19}
 
 // AdmitParams are the arguments of Admit.
 //
@@ -66,6 +66,9 @@ type AdmitParams struct {
 	// Holder: holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. The zero value
 	// omits it.
 	Holder string
+	// Block: names the block that tiers start, with its own attempts; it refuses calls with this name only.
+	// Without one it is that of all calls. 1 to 32 bytes. The zero value omits it.
+	Block string
 	// Units: expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows.
 	Units fcall.Rows[UnitAmount]
 }
@@ -231,14 +234,14 @@ func (c *Client) QueueAdmit(ctx context.Context, pipe redis.Pipeliner, p AdmitPa
 }
 
 func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
-	a := c.fcall.Args(admitFunction, 7+len(p.Blocks)+p.Limits.Keys()+p.Budgets.Keys(), 18)
+	a := c.fcall.Args(admitFunction, 8+len(p.Blocks)+p.Limits.Keys()+p.Budgets.Keys(), 19)
 	a.Key(p.Subject, "block")
 	if p.Receipt != "" {
 		a.KeyOf(cmp.Or(p.ReceiptOf, p.Subject), "receipt", p.Receipt)
 	}
 	if p.Tiers.Len() > 0 {
-		a.Key(p.Subject, "attempts")
-		a.Key(p.Subject, "strikes")
+		a.KeyOf(p.Subject, "attempts", p.Block)
+		a.KeyOf(p.Subject, "strikes", p.Block)
 	}
 	if p.Challenge != "" {
 		a.Key(cmp.Or(p.ChallengeOf, p.Subject), "challenges")
@@ -248,6 +251,9 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	}
 	if p.Reservation != "" {
 		a.KeyOf(p.Subject, "reservation", p.Reservation)
+	}
+	if p.Block != "" {
+		a.KeyOf(p.Subject, "block", p.Block)
 	}
 	a.GroupKeys(p.Limits.Group, p.Subject)
 	a.GroupKeys(p.Budgets.Group, p.Subject)
@@ -269,6 +275,7 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptBool(p.ChallengeRequired)
 	a.OptText(p.Payload)
 	a.OptText(p.Holder)
+	a.OptText(p.Block)
 	a.Group(p.Units.Group)
 	return a
 }

@@ -11,12 +11,15 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var peekFunction = &fcall.Function{Library: Library, Name: "peek", ServerName: "guard_v1_peek", ReadOnly: true}
+var peekFunction = &fcall.Function{Library: Library, Name: "peek", ServerName: "guard_v1_peek", ReadOnly: true, Omissible: 1}
 
 // PeekParams are the arguments of Peek.
 type PeekParams struct {
 	// Subject is the user, address or other name that the call is about. The call's keys are made from it.
 	Subject fcall.Subject
+	// Block: the block whose attempts and strikes these are; those without a name when omitted. 1 to 32 bytes.
+	// The zero value omits it.
+	Block string
 }
 
 // PeekResult is the result of Peek.
@@ -114,9 +117,10 @@ func (c *Client) QueuePeek(ctx context.Context, pipe redis.Pipeliner, p PeekPara
 }
 
 func (c *Client) peekArgs(p PeekParams) *fcall.Args {
-	a := c.fcall.Args(peekFunction, 3, 0)
+	a := c.fcall.Args(peekFunction, 3, 1)
 	a.Key(p.Subject, "challenges")
-	a.Key(p.Subject, "attempts")
-	a.Key(p.Subject, "strikes")
+	a.KeyOf(p.Subject, "attempts", p.Block)
+	a.KeyOf(p.Subject, "strikes", p.Block)
+	a.OptText(p.Block)
 	return a
 }

@@ -57,8 +57,8 @@ func TestResponse_ofEachReason(t *testing.T) {
 budgets: [{name: day, budget: "1.00", window: 24h}]
 ` + service + `unbounded: true, cost: {estimate: "0.60", hold: 24h}}]`
 	const abuse = `
-abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
-` + service + `unbounded: true, abuse: all}]`
+blocks: [{name: many, attempts: all, tiers: [{threshold: 2, window: 1m, block: 5m}]}]
+` + service + `unbounded: true, block: many}]`
 	page, err := os.ReadFile("../../docs/protect-a-service.md")
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,8 @@ func TestResponse_ofEachReason(t *testing.T) {
 budgets: [{name: day, budget: "1.00", window: 24h}]
 endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: "%", hold: 24h, penalty: 48h}}]`
 	const abuse = `
-abuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}
-endpoints: [{name: chat, match: ["/"], unbounded: true, abuse: all}]`
+blocks: [{name: many, attempts: all, tiers: [{threshold: 2, window: 1m, block: 5m}]}]
+endpoints: [{name: chat, match: ["/"], unbounded: true, block: many}]`
 	const challenge = `endpoints: [{name: chat, match: ["/"], unbounded: true, challenge: {required: true}}]`
 	overspend := func(_ http.ResponseWriter, r *http.Request) {
 		if err := httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 1_500_000); err != nil {

@@ -16,9 +16,9 @@ const exempting = `
 exempt: ["GET /healthz", "/metrics", "/static/{rest...}", "/.well-known/", "OPTIONS /v2/", "PUT admin.example.com/x"]
 unmatched: refuse
 limits: [{name: whole, by: ip, limit: 1, window: 1h}]
-abuse: {by: ip, tiers: [{threshold: 1, window: 1h, block: 1h}]}
+blocks: [{name: many, by: ip, tiers: [{threshold: 1, window: 1h, block: 1h}]}]
 overrides: {deny: [ip=192.0.2.0/24]}
-endpoints: [{name: all, match: ["GET /", "POST /", "GET /{tenant}/settings"], limits: [{name: minute, by: ip, limit: 1, window: 1h}], abuse: refused}]
+endpoints: [{name: all, match: ["GET /", "POST /", "GET /{tenant}/settings"], limits: [{name: minute, by: ip, limit: 1, window: 1h}], block: many}]
 `
 
 // A request is exempt only if every program behind serves it as an exempt one. Only the policy can free a request: nothing that a client writes.

@@ -138,8 +138,8 @@ func TestHeaders_ofARefusalDescribeWhatRefused(t *testing.T) {
 		"a heavy request":  {hour + ", {name: rate, kind: gcra, limit: 10, burst: 30, window: 10s}]\n" + chat + "}]", 20, 1, told{"rate", "30", "10", "10", "10"}, "10"},
 		"a global limit":   {hour + ", {name: all, by: all, limit: 1, window: 1m}]\n" + chat + "}]", 1, 1, told{}, "60"},
 		"the same, cached": {hour + ", {name: all, by: all, limit: 1, window: 1m}]\n" + chat + "}]", 1, 2, told{}, "60"},
-		"attempts":         {hour + "]\nabuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}\n" + chat + ", abuse: all}]", 1, 1, told{}, "300"},
-		"a block":          {hour + "]\nabuse: {tiers: [{threshold: 2, window: 1m, block: 5m}]}\n" + chat + ", abuse: all}]", 1, 2, told{}, "300"},
+		"attempts":         {hour + "]\nblocks: [{name: many, attempts: all, tiers: [{threshold: 2, window: 1m, block: 5m}]}]\n" + chat + ", block: many}]", 1, 1, told{}, "300"},
+		"a block":          {hour + "]\nblocks: [{name: many, attempts: all, tiers: [{threshold: 2, window: 1m, block: 5m}]}]\n" + chat + ", block: many}]", 1, 2, told{}, "300"},
 		"a budget":         {hour + `]` + "\n" + `budgets: [{name: day, budget: "1.00", window: 1m}]` + "\n" + chat + `, cost: {estimate: "0.60"}}]`, 1, 1, told{}, "60"},
 		"a challenge":      {hour + "]\n" + chat + ", challenge: {required: true}}]", 1, 0, told{}, ""},
 	} {

@@ -232,8 +232,8 @@ endpoints: [{name: chat, match: ["/"], limits: [{name: address, by: ip, limit: 2
 		"unless keys have more": {fmt.Sprintf(ask, "") + "\noverrides: {multiply: {key=vip: 2}}", [5]int{200, 200, 429, 429, 429}, 5, 5},
 		"unless repeats pass":   {strings.Replace(fmt.Sprintf(ask, ""), "name: chat", "name: chat, idempotency: {header: Idempotency-Key}", 1), [5]int{200, 200, 429, 429, 429}, 5, 5},
 		"blocked": {`
-abuse: {by: ip, tiers: [{threshold: 2, window: 1h, block: 1h}]}
-endpoints: [{name: chat, match: ["/"], abuse: all}]`, [5]int{200, 429, 429, 429, 429}, 3, 5},
+blocks: [{name: many, attempts: all, by: ip, tiers: [{threshold: 2, window: 1h, block: 1h}]}]
+endpoints: [{name: chat, match: ["/"], block: many}]`, [5]int{200, 429, 429, 429, 429}, 3, 5},
 	} {
 		rdb, _ := inProcess(t)
 		verified, seen := 0, 0

@@ -113,7 +113,7 @@ func counts(line func(part, format string, args ...any), p *policy.Policy, e *gu
 		line("budget", "%s of %s: %s in %s, reserves %s", b.Name, b.Subject, amount, span, reserves)
 	}
 	if e.Attempts != "" {
-		line("attempts", "of %s", e.Attempts)
+		line("block", "%s counts attempts of %s", e.Block, e.Attempts)
 	}
 	switch {
 	case e.ChallengeRequired:
@@ -159,7 +159,7 @@ func (x *Explained) MarshalJSON() ([]byte, error) {
 	out := object{
 		"exempt": e.Exempt, "endpoint": e.Request.Endpoint, "identities": identities, "denied": e.Denied, "allowed": e.Allowed != "",
 		"multiplied": multiplied, "plan": e.Plan, "client": e.Subject, "limits": limits, "missing": append([]string{}, e.Missing...),
-		"budgets": budgets, "attempts": e.Attempts, "challenge": e.Challenge, "challenge_required": e.ChallengeRequired, "counted": e.Counted,
+		"budgets": budgets, "block": e.Block, "attempts": e.Attempts, "challenge": e.Challenge, "challenge_required": e.ChallengeRequired, "counted": e.Counted,
 		"unbounded": e.Unbounded,
 	}
 	if x.Descriptors != nil {

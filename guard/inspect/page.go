@@ -37,7 +37,9 @@ func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 	p.verdict(rep)
 	p.limits(rep.Limits)
 	p.budgets(rep)
-	p.abuse(rep)
+	for i := range rep.Blocks {
+		p.attempts(&rep.Blocks[i])
+	}
 	p.challenges(rep.Challenges)
 	p.timelines(rep)
 	return p.err
@@ -67,14 +69,16 @@ func (p *page) verdict(rep *Report) {
 		}
 	}
 	if b := rep.Block; b != nil {
-		by := fmt.Sprintf("tier %d", b.Tier)
-		if b.Tier == 0 {
-			by = "hand"
-			if b.Reason != "" {
-				by += ": " + terminal.Visible(b.Reason)
-			}
+		by := "hand"
+		if b.Reason != "" {
+			by += ": " + terminal.Visible(b.Reason)
 		}
 		p.line("%s everywhere for %s, until %s: blocked by %s", refused, Words(time.Duration(b.RetryAfter)), When(b.Until, p.now), by)
+	}
+	for _, a := range rep.Blocks {
+		if b := a.Block; b != nil {
+			p.line("%s at %s for %s, until %s: block %s, tier %d", refused, strings.Join(a.Endpoints, ", "), Words(time.Duration(b.RetryAfter)), When(b.Until, p.now), a.Name, b.Tier)
+		}
 	}
 	for i := range rep.Limits {
 		if l := &rep.Limits[i]; !l.Allowed && !l.Shadow {
@@ -186,11 +190,8 @@ func (p *page) budgets(rep *Report) {
 	}
 }
 
-func (p *page) abuse(rep *Report) {
-	if len(rep.Tiers) == 0 && rep.Strikes == 0 {
-		return
-	}
-	p.head("attempts")
+func (p *page) attempts(rep *Attempts) {
+	p.head("attempts, block " + rep.Name)
 	for i, t := range rep.Tiers {
 		p.line("  %-12s %s %-20s then blocked %s", fmt.Sprintf("tier %d", i+1), p.style.Yellow(bar(t.Count, t.Threshold, p.style.ASCII)),
 			fmt.Sprintf("%d of %d in %s", t.Count, t.Threshold, Words(time.Duration(t.Window))), Words(time.Duration(t.Block)))
@@ -228,12 +229,12 @@ func newest[T any](p *page, all []T, what string) []T {
 }
 
 func (p *page) timelines(rep *Report) {
-	if len(rep.Tiers) > 0 {
-		longest := rep.Tiers[0].Window
-		for _, t := range rep.Tiers {
+	for _, a := range rep.Blocks {
+		longest := a.Tiers[0].Window
+		for _, t := range a.Tiers {
 			longest = max(longest, t.Window)
 		}
-		p.timeline("attempts", rep.Attempts, time.Duration(longest))
+		p.timeline("attempts, block "+a.Name, a.Attempts, time.Duration(longest))
 	}
 }
 

@@ -60,7 +60,7 @@ func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 		err = r.history(ctx, rep)
 	}
 	if err == nil {
-		err = r.block(ctx, rep)
+		err = r.blocks(ctx, rep)
 	}
 	if err == nil {
 		err = r.peek(ctx, fcall.Subject(subject), rep.Limits, rep.Now)
@@ -78,8 +78,8 @@ func (r *Reader) Subject(ctx context.Context, subject string) (*Report, error) {
 // newReport returns a report whose lists are empty and not nil, so that JSON has [] in place of null.
 func (r *Reader) newReport(subject string) *Report {
 	return &Report{
-		Format: 1, Subject: subject, Namespace: r.policy.Namespace, Limits: []Limit{}, Budgets: []Budget{}, Tiers: []Tier{},
-		Attempts: []time.Time{}, StrikeTimes: []time.Time{}, Challenges: []Challenge{},
+		Format: 1, Subject: subject, Namespace: r.policy.Namespace, Limits: []Limit{}, Budgets: []Budget{}, Blocks: []Attempts{},
+		Challenges: []Challenge{},
 	}
 }
 
@@ -141,7 +141,7 @@ func overrideOf(o *policy.Overrides, subject string) Override {
 // maxLimitsPerCall is the most limits that one call takes.
 const maxLimitsPerCall = 16
 
-// history reads the subject's attempts, strikes and challenges.
+// history reads the subject's challenges.
 func (r *Reader) history(ctx context.Context, rep *Report) error {
 	found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: fcall.Subject(rep.Subject)})
 	if err == nil {
@@ -152,12 +152,6 @@ func (r *Reader) history(ctx context.Context, rep *Report) error {
 
 func (rep *Report) addHistory(found *guard.PeekResult) {
 	rep.Now = found.Now
-	for _, a := range found.Attempts {
-		rep.Attempts = append(rep.Attempts, a.At)
-	}
-	for _, s := range found.Strikes {
-		rep.StrikeTimes = append(rep.StrikeTimes, s.At)
-	}
 	for _, c := range found.Challenges {
 		rep.Challenges = append(rep.Challenges, Challenge{Token: shortened(c.Token), State: string(c.State), Payload: c.Payload, Issued: c.Issued, Expires: c.Expires})
 	}
@@ -168,32 +162,68 @@ func shortened(token string) string {
 	return token[:min(8, len(token)/2)] + "..."
 }
 
-func (r *Reader) block(ctx context.Context, rep *Report) error {
-	p := abuse.StatusParams{Subject: fcall.Subject(rep.Subject)}
-	if a := r.policy.Abuse; a != nil && r.policy.Counts(a.By, rep.Subject) {
-		p.StrikeMemory = a.StrikeMemory
-		var longest time.Duration
-		var tiers []abuse.StatusTiers
-		for _, t := range a.Tiers {
-			longest = max(longest, t.Window)
-			tiers = append(tiers, abuse.StatusTiers{Threshold: t.Threshold, Window: t.Window})
-			rep.Tiers = append(rep.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
-		}
-		p.Tiers = abuse.PackStatusTiers(tiers...)
-		// Redis keeps attempts as long as strikes. Those outside every tier's window do not count.
-		rep.Attempts = slices.DeleteFunc(rep.Attempts, func(at time.Time) bool { return !at.After(rep.Now.Add(-longest)) })
+// blocks reads an operator's block, and what the policy's blocks count of the subject.
+func (r *Reader) blocks(ctx context.Context, rep *Report) error {
+	status, err := r.abuse.Status(ctx, abuse.StatusParams{Subject: fcall.Subject(rep.Subject)})
+	if err != nil {
+		return err
 	}
-	status, err := r.abuse.Status(ctx, p)
+	rep.Block = rep.active(&status)
+	for i := range r.policy.Blocks {
+		if b := &r.policy.Blocks[i]; r.policy.Counts(b.By, rep.Subject) {
+			if err := r.attempts(ctx, rep, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// active returns the block in effect, or nil.
+func (rep *Report) active(status *abuse.StatusResult) *Block {
+	if !status.Blocked {
+		return nil
+	}
+	return &Block{Tier: status.Tier, Reason: status.Reason, RetryAfter: Seconds(status.RetryAfter), Until: rep.Now.Add(status.RetryAfter)}
+}
+
+// attempts adds what a block of the policy counts of the subject.
+func (r *Reader) attempts(ctx context.Context, rep *Report, b *policy.Block) error {
+	a := Attempts{Name: b.Name, Endpoints: []string{}, Attempts: []time.Time{}, StrikeTimes: []time.Time{}}
+	for i := range r.policy.Endpoints {
+		if e := &r.policy.Endpoints[i]; e.Block == b.Name {
+			a.Endpoints = append(a.Endpoints, e.Name)
+		}
+	}
+	subject := fcall.Subject(rep.Subject)
+	found, err := r.guard.Peek(ctx, guard.PeekParams{Subject: subject, Block: b.Name})
+	if err != nil {
+		return err
+	}
+	var longest time.Duration
+	var tiers []abuse.StatusTiers
+	for _, t := range b.Tiers {
+		longest = max(longest, t.Window)
+		tiers = append(tiers, abuse.StatusTiers{Threshold: t.Threshold, Window: t.Window})
+		a.Tiers = append(a.Tiers, Tier{Threshold: t.Threshold, Window: Seconds(t.Window), Block: Seconds(t.Block)})
+	}
+	for _, one := range found.Attempts {
+		if one.At.After(rep.Now.Add(-longest)) { // Redis may keep older ones, which do not count
+			a.Attempts = append(a.Attempts, one.At)
+		}
+	}
+	for _, s := range found.Strikes {
+		a.StrikeTimes = append(a.StrikeTimes, s.At)
+	}
+	status, err := r.abuse.Status(ctx, abuse.StatusParams{Subject: subject, Name: b.Name, Tiers: abuse.PackStatusTiers(tiers...), StrikeMemory: b.StrikeMemory})
 	if err != nil {
 		return err
 	}
 	for i := range status.Tiers {
-		rep.Tiers[i].Count = status.Tiers[i].Count
+		a.Tiers[i].Count = status.Tiers[i].Count
 	}
-	rep.Strikes = status.Strikes
-	if status.Blocked {
-		rep.Block = &Block{Tier: status.Tier, Reason: status.Reason, RetryAfter: Seconds(status.RetryAfter), Until: rep.Now.Add(status.RetryAfter)}
-	}
+	a.Strikes, a.Block = status.Strikes, rep.active(&status)
+	rep.Blocks = append(rep.Blocks, a)
 	return nil
 }
 
@@ -353,8 +383,12 @@ func scaleOf(unit string) fcall.Micros {
 
 // conclude sets Known and Refused.
 func (rep *Report) conclude() {
-	rep.Known = rep.Override != nil || rep.Block != nil || len(rep.Attempts)+len(rep.StrikeTimes)+len(rep.Challenges) > 0
+	rep.Known = rep.Override != nil || rep.Block != nil || len(rep.Challenges) > 0
 	rep.Refused = rep.Block != nil || rep.Override != nil && rep.Override.Deny || rep.Penalty > 0
+	for _, a := range rep.Blocks {
+		rep.Known = rep.Known || a.Block != nil || len(a.Attempts)+len(a.StrikeTimes) > 0
+		rep.Refused = rep.Refused || a.Block != nil
+	}
 	for i := range rep.Limits {
 		l := &rep.Limits[i]
 		rep.Known = rep.Known || l.Used > 0

@@ -20,22 +20,19 @@ import (
 
 // A Report is the state of a subject.
 type Report struct {
-	Format      int         `json:"format"`
-	Subject     string      `json:"subject"`
-	Namespace   string      `json:"namespace"`
-	Now         time.Time   `json:"now"` // by the server's clock
-	Known       bool        `json:"known"`
-	Refused     bool        `json:"refused"` // whether this state refuses every request
-	Override    *Override   `json:"override,omitempty"`
-	Block       *Block      `json:"block,omitempty"`
-	Limits      []Limit     `json:"limits"`
-	Budgets     []Budget    `json:"budgets"`
-	Penalty     Seconds     `json:"penalty"` // how long reservations are refused because a budget was exceeded; 0 for none
-	Tiers       []Tier      `json:"tiers"`
-	Attempts    []time.Time `json:"attempts"`
-	Strikes     int64       `json:"strikes"` // within the strike memory
-	StrikeTimes []time.Time `json:"strike_times"`
-	Challenges  []Challenge `json:"challenges"`
+	Format     int         `json:"format"`
+	Subject    string      `json:"subject"`
+	Namespace  string      `json:"namespace"`
+	Now        time.Time   `json:"now"` // by the server's clock
+	Known      bool        `json:"known"`
+	Refused    bool        `json:"refused"` // whether this state refuses every request
+	Override   *Override   `json:"override,omitempty"`
+	Block      *Block      `json:"block,omitempty"` // by an operator: it holds at every endpoint
+	Limits     []Limit     `json:"limits"`
+	Budgets    []Budget    `json:"budgets"`
+	Penalty    Seconds     `json:"penalty"` // how long reservations are refused because a budget was exceeded; 0 for none
+	Blocks     []Attempts  `json:"blocks"`  // of the policy, that count this subject
+	Challenges []Challenge `json:"challenges"`
 }
 
 // An Override merges the overrides of the subject, or of the identities that it combines.
@@ -120,6 +117,17 @@ func (b *Budget) amount(m Money) string {
 	return m.String() + " " + b.Unit
 }
 
+// Attempts are what counts towards one of the policy's blocks.
+type Attempts struct {
+	Name        string      `json:"name"`            // of the block
+	Endpoints   []string    `json:"endpoints"`       // that name it
+	Block       *Block      `json:"block,omitempty"` // while it holds
+	Tiers       []Tier      `json:"tiers"`
+	Attempts    []time.Time `json:"attempts"`
+	Strikes     int64       `json:"strikes"` // within the strike memory
+	StrikeTimes []time.Time `json:"strike_times"`
+}
+
 // A Tier counts attempts towards a block.
 type Tier struct {
 	Threshold int64   `json:"threshold"`
@@ -180,15 +188,18 @@ func (m Money) String() string { return policy.Micros(m).String() }
 // State returns the subject's block and usage as one line for the audit log.
 func (rep *Report) State() string {
 	var all []string
-	if b := rep.Block; b != nil {
-		by := fmt.Sprintf("tier %d", b.Tier)
-		if b.Tier == 0 {
-			by = "hand"
-			if b.Reason != "" {
-				by += " (" + b.Reason + ")"
-			}
-		}
+	until := func(by string, b *Block) {
 		all = append(all, fmt.Sprintf("blocked by %s until %s", by, b.Until.UTC().Format("2006-01-02T15:04:05Z")))
+	}
+	if b := rep.Block; b != nil && b.Reason != "" {
+		until("hand ("+b.Reason+")", b)
+	} else if b != nil {
+		until("hand", b)
+	}
+	for _, a := range rep.Blocks {
+		if a.Block != nil {
+			until(a.Name, a.Block)
+		}
 	}
 	for i := range rep.Limits {
 		if l := &rep.Limits[i]; l.Used > 0 {
@@ -200,11 +211,13 @@ func (rep *Report) State() string {
 			all = append(all, fmt.Sprintf("%s %s spent of %s", b.Name, b.Spent, b.Budget))
 		}
 	}
-	if n := len(rep.Attempts); n > 0 {
-		all = append(all, several(int64(n), "attempt"))
-	}
-	if rep.Strikes > 0 {
-		all = append(all, several(rep.Strikes, "strike"))
+	for _, a := range rep.Blocks {
+		if n := len(a.Attempts); n > 0 {
+			all = append(all, several(int64(n), "attempt"))
+		}
+		if a.Strikes > 0 {
+			all = append(all, several(a.Strikes, "strike"))
+		}
 	}
 	if len(all) == 0 {
 		return "nothing recorded"

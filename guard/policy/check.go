@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/internal/agreed"
+	"github.com/rlfunc/rlfunc/internal/spelling"
 )
 
 // Check returns all problems of a policy as an [*Error] without file and lines, or nil. A zero value counts as omitted.
@@ -29,8 +31,8 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 
 	p.checkLimits(&found)
 	checkBudgets("budgets", p.Budgets, &found)
-	if p.Abuse != nil {
-		p.Abuse.check("abuse", &found)
+	for i := range p.Blocks {
+		p.Blocks[i].check(fmt.Sprintf("blocks[%d]", i), &found)
 	}
 	for i := range p.Endpoints {
 		at := fmt.Sprintf("endpoints[%d]", i)
@@ -51,15 +53,12 @@ func (p *Policy) check(given, isBad func(path string) bool) problems {
 
 // checkEndpoint finds settings of an endpoint that need a section the policy does not have, or that never apply.
 func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
-	if e.Abuse != "" && p.Abuse == nil {
-		found.add(at+".abuse", "requires abuse.tiers: the policy has no abuse")
-	}
-	if e.Abuse == CountAll && p.Abuse != nil {
-		for i, t := range p.Abuse.Tiers {
-			if t.Threshold == 1 {
-				found.add(at+".abuse", "must not be all: the threshold of abuse.tiers[%d] is 1, so every request would be refused", i)
-			}
+	if e.Block != "" && p.BlockOf(e) == nil {
+		names := make([]string, len(p.Blocks))
+		for i := range p.Blocks {
+			names[i] = p.Blocks[i].Name
 		}
+		found.add(at+".block", "unknown block %s%s", quote(e.Block), cmp.Or(spelling.DidYouMean(e.Block, names), " (blocks: "+cmp.Or(strings.Join(names, ", "), "none")+")"))
 	}
 	p.checkIdempotency(at+".idempotency", e, found)
 	if e.Cost != nil && len(p.Budgets) == 0 {
@@ -69,16 +68,28 @@ func (p *Policy) checkEndpoint(at string, e *Endpoint, found *problems) {
 	}
 }
 
-func (a *Abuse) check(at string, found *problems) {
-	for i, t := range a.Tiers {
-		for j, other := range a.Tiers {
+// BlockOf returns the block that an endpoint names, or nil.
+func (p *Policy) BlockOf(e *Endpoint) *Block {
+	i := slices.IndexFunc(p.Blocks, func(b Block) bool { return e.Block != "" && b.Name == e.Block })
+	if i < 0 {
+		return nil
+	}
+	return &p.Blocks[i]
+}
+
+func (b *Block) check(at string, found *problems) {
+	for i, t := range b.Tiers {
+		if b.Attempts == CountAll && t.Threshold == 1 {
+			found.add(fmt.Sprintf("%s.tiers[%d].threshold", at, i), "must be at least 2 where all requests are attempts, or every request would be refused")
+		}
+		for j, other := range b.Tiers {
 			if i != j && other.covers(t) && (j < i || !t.covers(other)) {
 				found.add(fmt.Sprintf("%s.tiers[%d]", at, i), "has no effect: tiers[%d] starts no later and blocks at least as long", j)
 				break
 			}
 		}
 	}
-	a.checkEscalation(at, found)
+	b.checkEscalation(at, found)
 }
 
 // covers reports whether t blocks whenever other does, at least as long.
@@ -86,16 +97,16 @@ func (t Tier) covers(other Tier) bool {
 	return t.Threshold <= other.Threshold && t.Window >= other.Window && t.Block >= other.Block
 }
 
-func (a *Abuse) checkEscalation(at string, found *problems) {
-	memory := cmp.Or(a.StrikeMemory, defaultStrikeMemory)
-	for i, block := range a.Escalation {
-		if i < len(a.Escalation)-1 && block >= memory && memory > 0 {
+func (b *Block) checkEscalation(at string, found *problems) {
+	memory := cmp.Or(b.StrikeMemory, defaultStrikeMemory)
+	for i, block := range b.Escalation {
+		if i < len(b.Escalation)-1 && block >= memory && memory > 0 {
 			found.add(fmt.Sprintf("%s.escalation[%d]", at, i), "must be shorter than the strike memory %s, got %s: the next step would never be reached",
 				FormatDuration(memory), FormatDuration(block))
 		}
 	}
-	if a.StrikeMemory != 0 && len(a.Escalation) == 0 {
-		found.add(at+".strike_memory", "has no effect without abuse.escalation")
+	if b.StrikeMemory != 0 && len(b.Escalation) == 0 {
+		found.add(at+".strike_memory", "has no effect without escalation")
 	}
 }
 
@@ -152,6 +163,9 @@ func (p *Policy) checkNames(found *problems) {
 	})
 	for i, b := range p.Budgets {
 		add("limits", fmt.Sprintf("budgets[%d].name", i), b.Name) // shares the policy's limits' scope
+	}
+	for i := range p.Blocks {
+		add("blocks", fmt.Sprintf("blocks[%d].name", i), p.Blocks[i].Name)
 	}
 	for i := range p.Endpoints {
 		add("endpoints", fmt.Sprintf("endpoints[%d].name", i), p.Endpoints[i].Name)

@@ -223,8 +223,8 @@ func (p *Policy) checkBys(found *problems) {
 	for i := range p.Budgets {
 		p.checkBy(fmt.Sprintf("budgets[%d]", i), p.Budgets[i].By, true, values, found)
 	}
-	if p.Abuse != nil {
-		p.checkBy("abuse", p.Abuse.By, false, values, found)
+	for i := range p.Blocks {
+		p.checkBy(fmt.Sprintf("blocks[%d]", i), p.Blocks[i].By, false, values, found)
 	}
 	for i := range p.Endpoints {
 		e, at := &p.Endpoints[i], fmt.Sprintf("endpoints[%d]", i)
@@ -333,9 +333,9 @@ func (p *Policy) checkBounded(at string, e *Endpoint, isBad func(path string) bo
 			reasons = append(reasons, reason)
 		}
 	}
-	if e.Abuse == CountAll && p.Abuse != nil {
-		reason := p.uncounted(p.Abuse.By, "abuse", p.hasNoSource)
-		if reason == "" || isBad("abuse.by") {
+	if b := p.BlockOf(e); b != nil && b.Attempts == CountAll {
+		reason := p.uncounted(b.By, b.Name, p.hasNoSource)
+		if reason == "" || isBad("blocks") {
 			return
 		}
 		reasons = append(reasons, reason)

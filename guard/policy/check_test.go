@@ -15,10 +15,10 @@ func TestCheck_boundsOfEachKind(t *testing.T) {
 		Namespace: "a b", Timeout: time.Hour, OnFailure: "opne", Share: 1.5,
 		Limits:  []Limit{{Name: "a/b", Limit: 1_000_001, Window: time.Minute}, {}},
 		Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}},
-		Abuse:   &Abuse{Escalation: []time.Duration{0}},
+		Blocks:  []Block{{Name: "many", Attempts: "some", Escalation: []time.Duration{0}}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X Y", For: -time.Second}, Unbounded: true,
-			Abuse:     "some",
+			Block:     "may",
 			Challenge: &Challenge{Header: "X Y", OnFailure: Local},
 		}},
 		Overrides: Overrides{Deny: []string{"ip=10.0.0.1/8", ""}, Multiply: map[string]int64{"ip=10.0.0.1": 0}},
@@ -32,11 +32,11 @@ limits[0].name: must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got "a/b"
 limits[1].name: is required
 limits[1].limit: is required
 limits[1].window: is required
-abuse.tiers: is required
-abuse.escalation[0]: must be 1ms to 3650d, got 0s
+blocks[0].attempts: must be all or refused, got "some"
+blocks[0].tiers: is required
+blocks[0].escalation[0]: must be 1ms to 3650d, got 0s
 endpoints[0].idempotency.header: must be a header name, got "X Y"
 endpoints[0].idempotency.for: must be 1ms to 3650d, got -1s
-endpoints[0].abuse: must be all or refused, got "some"
 endpoints[0].challenge.header: must be a header name, got "X Y"
 endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
@@ -44,6 +44,7 @@ overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
 limits[0].kind: is required for a limit above 1000, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log
 budgets[0].budget: must be at most 1000000000, got 2000000000
+endpoints[0].block: unknown block "may"; did you mean many?
 `)
 }
 

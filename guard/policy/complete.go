@@ -33,10 +33,11 @@ func (p *Policy) Complete() (*Policy, error) {
 	for i := range c.Budgets {
 		fill(&c.Budgets[i].OnFailure, c.OnFailure)
 	}
-	if c.Abuse != nil {
-		fill(&c.Abuse.OnFailure, c.OnFailure)
-		if len(c.Abuse.Escalation) > 0 {
-			fill(&c.Abuse.StrikeMemory, defaultStrikeMemory)
+	for i := range c.Blocks {
+		b := &c.Blocks[i]
+		fill(&b.OnFailure, c.OnFailure)
+		if len(b.Escalation) > 0 {
+			fill(&b.StrikeMemory, defaultStrikeMemory)
 		}
 	}
 	for i := range c.Endpoints {

@@ -17,12 +17,12 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 		},
 		Limits:  []Limit{{Name: "hour", Limit: 100, Window: time.Hour, OnFailure: Closed}},
 		Budgets: []Budget{{Name: "day", Budget: 5 * oneUnit, Window: day}},
-		Abuse:   &Abuse{Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}},
+		Blocks:  []Block{{Name: "many", Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X-Key"},
 			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute}},
 			Cost:      &EndpointCost{Estimate: 20_000},
-			Abuse:     CountRefused,
+			Block:     "many",
 			Challenge: &Challenge{},
 		}, {Name: "plain"}},
 	}
@@ -37,13 +37,13 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 			"client": {First: []string{"ip"}},
 		},
 		Budgets: []Budget{{Name: "day", By: By{"client"}, Budget: 5 * oneUnit, Window: day, OnFailure: Local}},
-		Abuse:   &Abuse{By: By{"client"}, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local},
+		Blocks:  []Block{{Name: "many", By: By{"client"}, Attempts: CountRefused, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: time.Hour}}, Escalation: []time.Duration{time.Hour}, StrikeMemory: 30 * day, OnFailure: Local}},
 		Limits:  []Limit{{Name: "hour", By: By{"client"}, Kind: SlidingLog, Limit: 100, Window: time.Hour, Weight: 1, OnFailure: Closed}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X-Key", For: 10 * time.Minute, Repeats: new(int64(1))},
 			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Weight: 1, OnFailure: Local, Share: 0.5}},
 			Cost:      &EndpointCost{Estimate: 20_000},
-			Abuse:     CountRefused,
+			Block:     "many",
 			Challenge: &Challenge{By: By{"client"}, TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone, OnFailure: Closed},
 		}, {Name: "plain"}},
 	}

@@ -132,7 +132,7 @@ func (p *Policy) checkCounted(at string, d *Descriptor, e *Endpoint, found *prob
 	if slices.ContainsFunc(e.Limits, counts) || slices.ContainsFunc(p.Limits, counts) {
 		return
 	}
-	if e.Abuse == CountAll && p.Abuse != nil && p.uncounted(p.Abuse.By, "abuse", d.has) == "" {
+	if b := p.BlockOf(e); b != nil && b.Attempts == CountAll && p.uncounted(b.By, b.Name, d.has) == "" {
 		return
 	}
 	found.add(at, "no limit of %s counts it: add an entry with the verified identity that a limit is by, a limit with by: all, or unbounded: true to the endpoint", quote(e.Name))

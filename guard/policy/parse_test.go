@@ -43,12 +43,13 @@ limits:
 budgets:
   - {name: day, by: [tenant, user], budget: "5.00", window: 24h, on_failure: closed}
   - {name: month, by: [tenant, user], budget: 100, window: 30d, on_failure: closed}
-abuse:
-  by: ip
-  tiers: [{threshold: 5, window: 1m, block: 5m}]
-  escalation: [5m, 1h, 24h]
-  strike_memory: 720h
-  on_failure: open
+blocks:
+  - name: many
+    by: ip
+    tiers: [{threshold: 5, window: 1m, block: 5m}]
+    escalation: [5m, 1h, 24h]
+    strike_memory: 720h
+    on_failure: open
 endpoints:
   - name: chat
     match: ["POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"]
@@ -65,7 +66,7 @@ endpoints:
         on_failure: closed
       - {name: every, by: all, kind: gcra, limit: 1000, window: 1s}
     cost: {estimate: 0.000001, hold: 2m, penalty: 1h}
-    abuse: refused
+    block: many
     challenge: {by: device, required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
 plans:
   by: tenant
@@ -107,11 +108,10 @@ func wantEverything() *Policy {
 			{Name: "day", By: By{"tenant", "user"}, Budget: 5_000_000, Window: 24 * time.Hour, OnFailure: Closed},
 			{Name: "month", By: By{"tenant", "user"}, Budget: 100_000_000, Window: 30 * day, OnFailure: Closed},
 		},
-		Abuse: &Abuse{
-			By:         By{"ip"},
-			Tiers:      []Tier{{Threshold: 5, Window: time.Minute, Block: 5 * time.Minute}},
+		Blocks: []Block{{
+			Name: "many", By: By{"ip"}, Tiers: []Tier{{Threshold: 5, Window: time.Minute, Block: 5 * time.Minute}},
 			Escalation: []time.Duration{5 * time.Minute, time.Hour, 24 * time.Hour}, StrikeMemory: 720 * time.Hour, OnFailure: Open,
-		},
+		}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Match: []string{"POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"},
 			Idempotency: &Idempotency{Header: "Idempotency-Key", For: time.Hour, Repeats: new(int64(0))}, Unbounded: true,
@@ -121,7 +121,7 @@ func wantEverything() *Policy {
 				{Name: "every", By: By{"all"}, Kind: GCRA, Limit: 1000, Window: time.Second},
 			},
 			Cost:      &EndpointCost{Estimate: 1, Hold: 2 * time.Minute, Penalty: time.Hour},
-			Abuse:     CountRefused,
+			Block:     "many",
 			Challenge: &Challenge{By: By{"device"}, Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath, OnFailure: Open},
 		}},
 		Plans: &Plans{By: "tenant", Named: map[string]Plan{

@@ -43,8 +43,8 @@ type Policy struct {
 	// Budgets are what subjects may spend, in money and at most 4 other units: at most 16. Endpoints with a cost charge all of them together, or
 	// none. Defaults to none.
 	Budgets []Budget `yaml:"budgets" policy:"items=0..16"`
-	// Abuse blocks subjects on all endpoints after too many attempts. Defaults to no blocks.
-	Abuse *Abuse `yaml:"abuse"`
+	// Blocks are blocks after too many attempts, at most 16. Each counts the attempts at the endpoints that name it, and holds there. Defaults to none.
+	Blocks []Block `yaml:"blocks" policy:"items=0..16"`
 	// Endpoints are the protected endpoints, at most 1000. Defaults to none.
 	Endpoints []Endpoint `yaml:"endpoints" policy:"items=0..1000"`
 	// Upstreams are the APIs of others that the service calls, at most 100. Defaults to none.
@@ -73,8 +73,8 @@ type Endpoint struct {
 	Limits []Limit `yaml:"limits" policy:"items=0..16"`
 	// Cost is what a request reserves of the policy's budgets, which it charges; {} reserves what its caller says. Defaults to nothing: requests are free.
 	Cost *EndpointCost `yaml:"cost"`
-	// Abuse selects the requests that count as attempts. Defaults to none.
-	Abuse Count `yaml:"abuse"`
+	// Block is the name of the block that counts attempts here, and refuses requests while it holds. Defaults to none.
+	Block string `yaml:"block" policy:"is=name"`
 	// Challenge is a one-time token that requests carry. Defaults to none.
 	Challenge *Challenge `yaml:"challenge"`
 }
@@ -176,10 +176,14 @@ type Budget struct {
 	OnFailure OnFailure `yaml:"on_failure"`
 }
 
-// Abuse blocks a subject after too many attempts. Attempts and blocks of a subject hold on all endpoints of the policy.
-type Abuse struct {
-	// By is the identity whose attempts count: 1, and not all. Defaults to client.
-	By By `yaml:"by" policy:"items=0..1,is=identity,default=client"`
+// A Block blocks a subject after too many attempts, at the endpoints that name it.
+type Block struct {
+	// Name is unique among the blocks: 1 to 32 of A-Z a-z 0-9 _ -. Required.
+	Name string `yaml:"name" policy:"required,is=name"`
+	// By is the identity that is blocked, or a list of at most 4, as for a limit; not all. Defaults to client.
+	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
+	// Attempts are the requests that count: all, or those that something else refuses. Defaults to refused.
+	Attempts Count `yaml:"attempts" policy:"default=refused"`
 	// Tiers are 1 to 8 thresholds that start a block. Required.
 	Tiers []Tier `yaml:"tiers" policy:"required,items=1..8"`
 	// Escalation is how long the first, second, ... block within the strike memory lasts, each 1ms to 3650d, at most 8. The last one

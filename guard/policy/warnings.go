@@ -31,8 +31,8 @@ func (p *Policy) Warnings() []Problem {
 	for i := range p.Budgets {
 		stranger(fmt.Sprintf("budgets[%d]", i), "budget "+p.Budgets[i].Name, p.Budgets[i].By)
 	}
-	if p.Abuse != nil {
-		stranger("abuse", "a block", p.Abuse.By)
+	for i := range p.Blocks {
+		stranger(fmt.Sprintf("blocks[%d]", i), "block "+p.Blocks[i].Name, p.Blocks[i].By)
 	}
 	return found
 }

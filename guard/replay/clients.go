@@ -128,7 +128,7 @@ func (w *clients) tells(by policy.By) bool {
 	})
 }
 
-// leftOut returns the limits, budgets and abuse that the log does not tell enough about.
+// leftOut returns the limits, budgets and blocks that the log does not tell enough about.
 func (w *clients) leftOut() (all []LeftOut) {
 	add := func(name string, by policy.By, why string) {
 		switch {
@@ -157,8 +157,8 @@ func (w *clients) leftOut() (all []LeftOut) {
 	for i := range p.Budgets {
 		add(p.Budgets[i].Name, p.Budgets[i].By, "")
 	}
-	if p.Abuse != nil {
-		add("abuse", p.Abuse.By, "")
+	for i := range p.Blocks {
+		add("block "+p.Blocks[i].Name, p.Blocks[i].By, "")
 	}
 	return all
 }

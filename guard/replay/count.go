@@ -157,10 +157,12 @@ func (r *reporter) job(jb *job) {
 
 // block returns how long a block lasts that a decision starts.
 func (r *reporter) block(d *guard.Decision) time.Duration {
-	if steps := r.policy.Abuse.Escalation; len(steps) > 0 {
+	i := slices.IndexFunc(r.policy.Blocks, func(b policy.Block) bool { return b.Name == d.Block })
+	b := &r.policy.Blocks[i]
+	if steps := b.Escalation; len(steps) > 0 {
 		return steps[min(d.Strikes, len(steps))-1]
 	}
-	return r.policy.Abuse.Tiers[d.Tier-1].Block
+	return b.Tiers[d.Tier-1].Block
 }
 
 // refusals counts the limits and budgets that refuse a request, or the shadow limits that would.

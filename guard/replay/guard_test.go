@@ -157,9 +157,9 @@ endpoints:
 	chat := `
   - {name: chat, match: ["POST /v1/chat", "POST chat.example/{any...}"], idempotency: {header: Idempotency-Key, repeats: 2}`
 	if random.IntN(2) == 0 {
-		text = strings.Replace(text, "limits: [{name: base", `abuse: {by: ip, tiers: [{threshold: 9, window: 1m, block: 90s}], escalation: [30s, 4m]}
+		text = strings.Replace(text, "limits: [{name: base", `blocks: [{name: many, by: ip, attempts: `+[...]string{"all", "refused"}[random.IntN(2)]+`, tiers: [{threshold: 9, window: 1m, block: 90s}], escalation: [30s, 4m]}]
 limits: [{name: base`, 1)
-		chat += ", abuse: " + [...]string{"all", "refused"}[random.IntN(2)]
+		chat += ", block: many"
 	}
 	if random.IntN(2) == 0 {
 		text = strings.Replace(text, "limits: [{name: base", `budgets: [{name: small, by: ip, budget: "0.90", window: 5m}]

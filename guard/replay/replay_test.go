@@ -68,8 +68,8 @@ limits:
 	{
 		"blocks", `
 limits: [{name: minute, limit: 40, window: 1m}, {name: all, by: all, kind: sliding_counter, limit: 400, window: 10s}]
-abuse: {tiers: [{threshold: 5, window: 10s, block: 30s}, {threshold: 15, window: 2m, block: 3m}], escalation: [20s, 2m], strike_memory: 10m}`,
-		"abuse: refused", "abuse: all",
+blocks: [{name: many, tiers: [{threshold: 5, window: 10s, block: 30s}, {threshold: 15, window: 2m, block: 3m}], escalation: [20s, 2m], strike_memory: 10m}, {name: often, attempts: all, tiers: [{threshold: 40, window: 1m, block: 90s}]}]`,
+		"block: many", "block: often",
 	},
 	{
 		"money, shadows, exceptions", `
@@ -113,8 +113,8 @@ func hostileReport(t *testing.T) *Report {
 	p := mustPolicy(t, `
 identities: {key: {header: X-API-Key, verify: {func: true}}, client: {first: [key, ip]}}
 limits: [{name: minute, limit: 1, window: 1m}]
-abuse: {tiers: [{threshold: 2, window: 1m, block: 1m}]}
-endpoints: [{name: items, match: ["GET /v1/items"], abuse: all}]`)
+blocks: [{name: many, attempts: all, tiers: [{threshold: 2, window: 1m, block: 1m}]}]
+endpoints: [{name: items, match: ["GET /v1/items"], block: many}]`)
 	r := replay(t, hostile, p, Options{Subject: ByUser})
 	if r.Refused != 2 || r.Blocks != 2 || r.Unreadable != 1 {
 		t.Fatalf("refused %d, blocks %d, unreadable %d", r.Refused, r.Blocks, r.Unreadable)

@@ -77,9 +77,9 @@ type Limit struct {
 // Title returns the limit's name as in refusals: ENDPOINT/LIMIT, or LIMIT for one of the whole policy.
 func (l *Limit) Title() string { return agreed.LimitName(l.Endpoint, l.Name) }
 
-// LeftOut is a limit, a budget or abuse that the log does not tell enough about.
+// LeftOut is a limit, a budget or a block that the log does not tell enough about.
 type LeftOut struct {
-	Name string    `json:"name"` // such as chat/minute, day or abuse
+	Name string    `json:"name"` // such as chat/minute, day or block login
 	By   policy.By `json:"by"`
 	Why  string    `json:"why"`
 }

@@ -34,7 +34,7 @@ func everything() *policy.Policy {
 			"client": {First: []string{"key", "fp", "device", "ip"}},
 		},
 		Budgets: []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour, Warn: 0.000001}},
-		Abuse:   &policy.Abuse{Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}},
+		Blocks:  []policy.Block{{Name: "tries", Attempts: policy.CountAll, Tiers: []policy.Tier{{Threshold: 2, Window: time.Minute, Block: time.Hour}}}},
 		Endpoints: []policy.Endpoint{
 			{
 				Name: "chat",
@@ -46,7 +46,7 @@ func everything() *policy.Policy {
 				Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
 			},
 			{Name: "pay", Cost: &policy.EndpointCost{Estimate: 400_000}, Unbounded: true},
-			{Name: "login", Abuse: policy.CountAll, Unbounded: true},
+			{Name: "login", Block: "tries", Unbounded: true},
 			{Name: "prove", Challenge: &policy.Challenge{Required: true}, Unbounded: true},
 		},
 		Overrides: policy.Overrides{Deny: []string{outer}},
@@ -121,6 +121,9 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "")
 	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "attempts")
 	ask(g, guard.Request{Endpoint: "login", Subjects: []string{bob}}, "blocked")
+	if err := g.Block(ctx, bob, time.Hour, ""); err != nil {
+		t.Error(err)
+	}
 	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{bob}}, "blocked cached")
 	ask(g, guard.Request{Endpoint: "prove", Subjects: []string{eve}}, "challenge")
 	ask(g, guard.Request{Endpoint: "nowhere", Subjects: []string{eve}}, "error")

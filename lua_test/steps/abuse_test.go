@@ -213,6 +213,25 @@ func TestBlock_byHand(t *testing.T) {
 	)
 }
 
+// A block with a name has attempts, strikes and a key of its own.
+func TestAttempt_blocksWithANameAreApart(t *testing.T) {
+	tier := attemptTier{Threshold: 2, Window: time.Hour, Block: time.Minute}
+	login := attempt(attemptParams{Subject: "u1", Name: "login", Tiers: abuse.PackAttemptTiers(tier)})
+	abusers.Run(
+		t,
+		abuseStep{Call: login, Writes: true, TTLs: ttls{abuseKey("attempts:login"): time.Hour}, Want: may(0, row(1, 0))},
+		abuseStep{Call: login, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0)), TTLs: ttls{
+			abuseKey("block:login"): time.Minute, abuseKey("attempts:login"): time.Hour + tick, abuseKey("strikes:login"): 30*day + tick,
+		}},
+		abuseStep{Call: login, Want: held(1, time.Minute, 1, row(0, 1))},
+		abuseStep{Name: "without a name", Call: attempts(tier), Writes: true, Want: may(0, row(1, 0))},
+		abuseStep{Call: status(tier), Want: abuse.StatusResult{Tiers: suites.AttemptCounts(1)}},
+		abuseStep{Call: unblock(false), Want: abuse.UnblockResult{}},
+		abuseStep{Call: luatest.Call((*abuse.Client).Unblock, abuse.UnblockParams{Subject: "u1", Name: "login"}), Writes: true, Want: abuse.UnblockResult{Existed: true}},
+		abuseStep{Call: login, Writes: true, Want: may(1, row(1, 0))},
+	)
+}
+
 func TestBlock_smallestAndLargestArguments(t *testing.T) {
 	odd := "\x00 tier 2\r\n\xff"
 	long := strings.Repeat("r", 256)

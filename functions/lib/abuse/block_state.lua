@@ -32,10 +32,13 @@ function block_state.read(key)
   return left_ms, tier, reason
 end
 
--- Returns the same for the first of several subjects that is blocked, and its position in others, 0 for bucket's.
-function block_state.read_any(bucket, others)
+-- Returns the same for the first of several blocks that is active, and its position in others, 0 for the subject's: bucket, and named if it is
+-- not nil.
+function block_state.read_any(bucket, named, others)
   local found
-  if #others == 0 then
+  if named then
+    found = redis.call('EXISTS', bucket, named, unpack(others))
+  elseif #others == 0 then
     found = redis.call('EXISTS', bucket)
   else
     found = redis.call('EXISTS', bucket, unpack(others))
@@ -44,6 +47,9 @@ function block_state.read_any(bucket, others)
     return 0, 0, 0
   end
   local left_ms, tier = block_state.read(bucket)
+  if left_ms == 0 and named then
+    left_ms, tier = block_state.read(named)
+  end
   if left_ms ~= 0 then
     return left_ms, tier, 0
   end

@@ -167,7 +167,7 @@ class _Functions(Base):
     @Function
     def attempt(
         self, subject: Subject, *, tiers: Sequence[AttemptTiers], escalation: Sequence[AttemptEscalation] = (),
-        strike_memory: timedelta | None = None,
+        strike_memory: timedelta | None = None, name: Text | None = None,
     ) -> Call[AttemptResult]:
         """Records an attempt, and blocks the subject if it is the threshold-th in a tier's window.
 
@@ -192,17 +192,19 @@ class _Functions(Base):
                 8 rows.
             strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
                 Defaults to 30 days.
+            name: A block of its own by this name, with its own attempts: login. 1 to 32 bytes. None omits it.
         """
         return Call(
             "attempt", AttemptResult,
-            keys=[self._key(subject, "block"), self._key(subject, "attempts"), self._key(subject, "strikes")],
+            keys=[self._key(subject, "block", name), self._key(subject, "attempts", name),
+                  self._key(subject, "strikes", name)],
             args=[_rows("tiers", tiers), _rows("escalation", escalation) or None,
-                  _duration("strike_memory", strike_memory)],
+                  _duration("strike_memory", strike_memory), name],
         )
 
     @Function
     def block(
-        self, subject: Subject, *, duration: timedelta, reason: Text | None = None,
+        self, subject: Subject, *, duration: timedelta, reason: Text | None = None, name: Text | None = None,
     ) -> Call[BlockResult]:
         """Blocks a subject manually. It is not a strike and never shortens a block; call unblock first to
         shorten one.
@@ -213,31 +215,34 @@ class _Functions(Base):
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             duration: How long the block lasts, rounded up to a millisecond. From 1ms to 3650 days.
             reason: Why, for operators; status returns it. 1 to 256 bytes. None omits it.
+            name: A block of its own by this name, with its own attempts: login. 1 to 32 bytes. None omits it.
         """
         return Call(
             "block", BlockResult,
-            keys=[self._key(subject, "block")],
-            args=[_duration("duration", duration), reason],
+            keys=[self._key(subject, "block", name)],
+            args=[_duration("duration", duration), reason, name],
         )
 
     @Function
     def forgive(
-        self, subject: Subject,
+        self, subject: Subject, *, name: Text | None = None,
     ) -> Call[ForgiveResult]:
         """Forgets a subject's attempts, as after a successful login. A block and the strikes remain.
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
+            name: A block of its own by this name, with its own attempts: login. 1 to 32 bytes. None omits it.
         """
         return Call(
             "forgive", ForgiveResult,
-            keys=[self._key(subject, "attempts")],
-            args=[],
+            keys=[self._key(subject, "attempts", name)],
+            args=[name],
         )
 
     @Function
     def status(
         self, subject: Subject, *, tiers: Sequence[StatusTiers] = (), strike_memory: timedelta | None = None,
+        name: Text | None = None,
     ) -> Call[StatusResult]:
         """Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.
 
@@ -248,16 +253,18 @@ class _Functions(Base):
             tiers: Tiers to count for, as in attempt. 0 to 8 rows.
             strike_memory: How long a block counts as a strike, from its beginning. From 1ms to 3650 days.
                 Defaults to 30 days.
+            name: A block of its own by this name, with its own attempts: login. 1 to 32 bytes. None omits it.
         """
         return Call(
             "status", StatusResult, read_only=True,
-            keys=[self._key(subject, "block"), self._key(subject, "attempts"), self._key(subject, "strikes")],
-            args=[_rows("tiers", tiers) or None, _duration("strike_memory", strike_memory)],
+            keys=[self._key(subject, "block", name), self._key(subject, "attempts", name),
+                  self._key(subject, "strikes", name)],
+            args=[_rows("tiers", tiers) or None, _duration("strike_memory", strike_memory), name],
         )
 
     @Function
     def unblock(
-        self, subject: Subject, *, pardon: bool | None = None,
+        self, subject: Subject, *, pardon: bool | None = None, name: Text | None = None,
     ) -> Call[UnblockResult]:
         """Ends a subject's block, whether a tier or an operator started it.
 
@@ -267,11 +274,13 @@ class _Functions(Base):
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
             pardon: Whether to forget attempts and strikes as well. Defaults to false.
+            name: A block of its own by this name, with its own attempts: login. 1 to 32 bytes. None omits it.
         """
         return Call(
             "unblock", UnblockResult,
-            keys=[self._key(subject, "block"), self._key(subject, "attempts"), self._key(subject, "strikes")],
-            args=[pardon],
+            keys=[self._key(subject, "block", name), self._key(subject, "attempts", name),
+                  self._key(subject, "strikes", name)],
+            args=[pardon, name],
         )
 
 

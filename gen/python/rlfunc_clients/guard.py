@@ -480,7 +480,7 @@ class _Functions(Base):
         escalation: Sequence[AdmitEscalation] = (), strike_memory: timedelta | None = None,
         count_refused: bool | None = None, challenge: Text | None = None, challenge_of: Subject | None = None,
         challenge_required: bool | None = None, payload: Text | None = None, holder: Text | None = None,
-        units: Sequence[UnitAmount] = (),
+        block: Text | None = None, units: Sequence[UnitAmount] = (),
     ) -> Call[AdmitResult]:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -536,6 +536,8 @@ class _Functions(Base):
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
             holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
                 omits it.
+            block: Names the block that tiers start, with its own attempts; it refuses calls with this name
+                only. Without one it is that of all calls. 1 to 32 bytes. None omits it.
             units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
                 rows.
         """
@@ -543,23 +545,23 @@ class _Functions(Base):
             "admit", AdmitResult,
             keys=[self._key(subject, "block"),
                   *([self._key(subject if receipt_of is None else receipt_of, "receipt", receipt)] if receipt else []),
-                  *([self._key(subject, "attempts")] if tiers else []),
-                  *([self._key(subject, "strikes")] if tiers else []),
+                  *([self._key(subject, "attempts", block)] if tiers else []),
+                  *([self._key(subject, "strikes", block)] if tiers else []),
                   *([self._key(subject if challenge_of is None else challenge_of, "challenges")] if challenge else []),
                   *([self._key(subject, "left", holder)] if holder else []),
                   *([self._key(subject, "reservation", reservation)] if reservation else []),
-                  *self._row_keys(subject, limits), *self._row_keys(subject, budgets),
-                  *self._keys("blocks", blocks, "block")],
+                  *([self._key(subject, "block", block)] if block else []), *self._row_keys(subject, limits),
+                  *self._row_keys(subject, budgets), *self._keys("blocks", blocks, "block")],
             args=[_rows("limits", limits) or None, weight, receipt, _duration("dedup", dedup), repeats,
                   _rows("budgets", budgets) or None, estimate, _duration("hold", hold), reservation,
                   _rows("tiers", tiers) or None, _rows("escalation", escalation) or None,
                   _duration("strike_memory", strike_memory), count_refused, challenge, challenge_required, payload,
-                  holder, _rows("units", units) or None],
+                  holder, block, _rows("units", units) or None],
         )
 
     @Function
     def peek(
-        self, subject: Subject,
+        self, subject: Subject, *, block: Text | None = None,
     ) -> Call[PeekResult]:
         """Lists a subject's attempts, strikes and challenges; writes nothing.
 
@@ -570,11 +572,14 @@ class _Functions(Base):
 
         Args:
             subject: The user, address or other name that the call is about. The call's keys are made from it.
+            block: The block whose attempts and strikes these are; those without a name when omitted. 1 to 32
+                bytes. None omits it.
         """
         return Call(
             "peek", PeekResult, read_only=True,
-            keys=[self._key(subject, "challenges"), self._key(subject, "attempts"), self._key(subject, "strikes")],
-            args=[],
+            keys=[self._key(subject, "challenges"), self._key(subject, "attempts", block),
+                  self._key(subject, "strikes", block)],
+            args=[block],
         )
 
     @Function

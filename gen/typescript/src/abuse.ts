@@ -62,6 +62,8 @@ export interface AttemptParams {
   escalation?: readonly AttemptEscalation[];
   /** How long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to 30 days. */
   strikeMemory?: Duration;
+  /** A block of its own by this name, with its own attempts: login. 1 to 32 bytes. Undefined omits it. */
+  name?: Text;
 }
 
 /** The result of attempt. */
@@ -83,7 +85,7 @@ export interface AttemptResult {
 const attemptFn: Fn<AttemptResult> = {
   name: "attempt",
   subjects: ["subject"],
-  args: [["tiers", AttemptTiersRow], ["escalation?", AttemptEscalationRow], "strikeMemory?"],
+  args: [["tiers", AttemptTiersRow], ["escalation?", AttemptEscalationRow], "strikeMemory?", "name?"],
   result: read.record<AttemptResult>({
     allowed: read.bool,
     reason: read.oneOf(AttemptReasonValues),
@@ -105,6 +107,8 @@ export interface BlockParams {
   duration: Duration;
   /** Why, for operators; status returns it. 1 to 256 bytes. Undefined omits it. */
   reason?: Text;
+  /** A block of its own by this name, with its own attempts: login. 1 to 32 bytes. Undefined omits it. */
+  name?: Text;
 }
 
 /** The result of block. */
@@ -118,7 +122,7 @@ export interface BlockResult {
 const blockFn: Fn<BlockResult> = {
   name: "block",
   subjects: ["subject"],
-  args: ["duration", "reason?"],
+  args: ["duration", "reason?", "name?"],
   result: read.record<BlockResult>({
     applied: read.bool,
     retryAfter: read.number,
@@ -129,6 +133,8 @@ const blockFn: Fn<BlockResult> = {
 export interface ForgiveParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
+  /** A block of its own by this name, with its own attempts: login. 1 to 32 bytes. Undefined omits it. */
+  name?: Text;
 }
 
 /** The result of forgive. */
@@ -140,7 +146,7 @@ export interface ForgiveResult {
 const forgiveFn: Fn<ForgiveResult> = {
   name: "forgive",
   subjects: ["subject"],
-  args: [],
+  args: ["name?"],
   result: read.record<ForgiveResult>({
     existed: read.bool,
   }),
@@ -172,6 +178,8 @@ export interface StatusParams {
   tiers?: readonly StatusTiers[];
   /** How long a block counts as a strike, from its beginning. From 1ms to 3650 days. Defaults to 30 days. */
   strikeMemory?: Duration;
+  /** A block of its own by this name, with its own attempts: login. 1 to 32 bytes. Undefined omits it. */
+  name?: Text;
 }
 
 /** The result of status. */
@@ -193,7 +201,7 @@ export interface StatusResult {
 const statusFn: Fn<StatusResult> = {
   name: "status",
   subjects: ["subject"],
-  args: [["tiers?", StatusTiersRow], "strikeMemory?"],
+  args: [["tiers?", StatusTiersRow], "strikeMemory?", "name?"],
   result: read.record<StatusResult>({
     blocked: read.bool,
     tier: read.number,
@@ -213,6 +221,8 @@ export interface UnblockParams {
   subject: Subject;
   /** Whether to forget attempts and strikes as well. Defaults to false. */
   pardon?: boolean;
+  /** A block of its own by this name, with its own attempts: login. 1 to 32 bytes. Undefined omits it. */
+  name?: Text;
 }
 
 /** The result of unblock. */
@@ -224,7 +234,7 @@ export interface UnblockResult {
 const unblockFn: Fn<UnblockResult> = {
   name: "unblock",
   subjects: ["subject"],
-  args: ["pardon?"],
+  args: ["pardon?", "name?"],
   result: read.record<UnblockResult>({
     existed: read.bool,
   }),
@@ -255,7 +265,8 @@ export class Client extends BaseClient {
    */
   async attempt(p: AttemptParams): Promise<AttemptResult> {
     return this._call(attemptFn, p, () => [
-      this._key(p.subject, "block"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+      this._key(p.subject, "block", p.name), this._key(p.subject, "attempts", p.name),
+      this._key(p.subject, "strikes", p.name),
     ]);
   }
 
@@ -266,12 +277,12 @@ export class Client extends BaseClient {
    * RLSTATE: a key holds data that this library did not write, or a block that never ends.
    */
   async block(p: BlockParams): Promise<BlockResult> {
-    return this._call(blockFn, p, () => [this._key(p.subject, "block")]);
+    return this._call(blockFn, p, () => [this._key(p.subject, "block", p.name)]);
   }
 
   /** Forgets a subject's attempts, as after a successful login. A block and the strikes remain. */
   async forgive(p: ForgiveParams): Promise<ForgiveResult> {
-    return this._call(forgiveFn, p, () => [this._key(p.subject, "attempts")]);
+    return this._call(forgiveFn, p, () => [this._key(p.subject, "attempts", p.name)]);
   }
 
   /**
@@ -281,7 +292,8 @@ export class Client extends BaseClient {
    */
   async status(p: StatusParams): Promise<StatusResult> {
     return this._call(statusFn, p, () => [
-      this._key(p.subject, "block"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+      this._key(p.subject, "block", p.name), this._key(p.subject, "attempts", p.name),
+      this._key(p.subject, "strikes", p.name),
     ]);
   }
 
@@ -293,7 +305,8 @@ export class Client extends BaseClient {
    */
   async unblock(p: UnblockParams): Promise<UnblockResult> {
     return this._call(unblockFn, p, () => [
-      this._key(p.subject, "block"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+      this._key(p.subject, "block", p.name), this._key(p.subject, "attempts", p.name),
+      this._key(p.subject, "strikes", p.name),
     ]);
   }
 }

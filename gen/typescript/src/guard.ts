@@ -262,6 +262,11 @@ export interface AdmitParams {
   payload?: Text;
   /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
   holder?: Text;
+  /**
+   * Names the block that tiers start, with its own attempts; it refuses calls with this name only. Without
+   * one it is that of all calls. 1 to 32 bytes. Undefined omits it.
+   */
+  block?: Text;
   /** Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows. */
   units?: readonly UnitAmount[];
 }
@@ -305,7 +310,8 @@ const admitFn: Fn<AdmitResult> = {
   subjects: ["subject", "blocks", "receiptOf", "challengeOf"],
   args: [["limits?", LimitRow], "weight?", "receipt?", "dedup?", "repeats?", ["budgets?", BudgetRow], "estimate?",
          "hold?", "reservation?", ["tiers?", AdmitTiersRow], ["escalation?", AdmitEscalationRow], "strikeMemory?",
-         "countRefused?", "challenge?", "challengeRequired?", "payload?", "holder?", ["units?", UnitAmountRow]],
+         "countRefused?", "challenge?", "challengeRequired?", "payload?", "holder?", "block?",
+         ["units?", UnitAmountRow]],
   result: read.record<AdmitResult>({
     allowed: read.bool,
     duplicate: read.bool,
@@ -371,6 +377,11 @@ export interface PeekChallengesResult {
 export interface PeekParams {
   /** The user, address or other name that the call is about. The call's keys are made from it. */
   subject: Subject;
+  /**
+   * The block whose attempts and strikes these are; those without a name when omitted. 1 to 32 bytes.
+   * Undefined omits it.
+   */
+  block?: Text;
 }
 
 /** The result of peek. */
@@ -388,7 +399,7 @@ export interface PeekResult {
 const peekFn: Fn<PeekResult> = {
   name: "peek",
   subjects: ["subject"],
-  args: [],
+  args: ["block?"],
   result: read.record<PeekResult>({
     now: read.time,
     attempts: read.list(read.record<PeekAttemptsResult>({
@@ -653,11 +664,12 @@ export class Client extends BaseClient {
     return this._call(admitFn, p, () => [
       this._key(p.subject, "block"),
       ...(p.receipt?.length ? [this._key(p.receiptOf ?? p.subject, "receipt", p.receipt)] : []),
-      ...(p.tiers?.length ? [this._key(p.subject, "attempts")] : []),
-      ...(p.tiers?.length ? [this._key(p.subject, "strikes")] : []),
+      ...(p.tiers?.length ? [this._key(p.subject, "attempts", p.block)] : []),
+      ...(p.tiers?.length ? [this._key(p.subject, "strikes", p.block)] : []),
       ...(p.challenge?.length ? [this._key(p.challengeOf ?? p.subject, "challenges")] : []),
       ...(p.holder?.length ? [this._key(p.subject, "left", p.holder)] : []),
       ...(p.reservation?.length ? [this._key(p.subject, "reservation", p.reservation)] : []),
+      ...(p.block?.length ? [this._key(p.subject, "block", p.block)] : []),
       ...this._keys(p.subject, LimitRow, p.limits), ...this._keys(p.subject, BudgetRow, p.budgets),
       ...(p.blocks ?? []).map((of) => this._key(of, "block")),
     ]);
@@ -673,7 +685,8 @@ export class Client extends BaseClient {
    */
   async peek(p: PeekParams): Promise<PeekResult> {
     return this._call(peekFn, p, () => [
-      this._key(p.subject, "challenges"), this._key(p.subject, "attempts"), this._key(p.subject, "strikes"),
+      this._key(p.subject, "challenges"), this._key(p.subject, "attempts", p.block),
+      this._key(p.subject, "strikes", p.block),
     ]);
   }
 

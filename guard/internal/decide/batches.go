@@ -52,7 +52,7 @@ func (rules *Rules) CloseBatches() {
 
 // Asks reports whether the request asks Redis for more than its limits.
 func (ep *Endpoint) Asks(w *Resolved, r *Request) bool {
-	return w.Budgets != 0 || ep.OnAbuse != "" && len(r.Subjects) > 0 || ep.Dedup > 0 && r.Receipt != "" ||
+	return w.Budgets != 0 || ep.Dedup > 0 && r.Receipt != "" ||
 		ep.challenge != nil && (ep.Params.ChallengeRequired || r.Challenge != "")
 }
 

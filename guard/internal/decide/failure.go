@@ -49,10 +49,8 @@ func ApplyFailureModes(q *Query) Verdict {
 				apply(b.OnFailure, b.Name, func() { v.LocalFallback.Budgets |= 1 << n })
 			}
 		}
-		if !c.OnlyGlobal() {
-			apply(ep.OnAbuse, "abuse", func() {
-				v.LocalFallback.Blocks, v.LocalFallback.Attempts = true, v.LocalFallback.Attempts || c.Params.Tiers.Len() > 0
-			})
+		if c.Params.Block != "" {
+			apply(ep.Block.OnFailure, ep.Block.Name, func() { v.LocalFallback.Attempts = true })
 		}
 		if c.Challenge {
 			apply(ep.OnChallenge, "challenge", func() {})

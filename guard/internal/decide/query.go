@@ -234,22 +234,17 @@ func (q *Query) setReceipt(c *Call, of string) {
 // clearAttempts makes the call count no attempt.
 func (c *Call) clearAttempts() {
 	c.Params.Tiers, c.Params.Escalation = fcall.Rows[guard.AdmitTiers]{}, fcall.Rows[guard.AdmitEscalation]{}
-	c.Params.StrikeMemory, c.Params.CountRefused = 0, false
-}
-
-// OnlyGlobal reports whether a call evaluates only global limits.
-func (c *Call) OnlyGlobal() bool {
-	return strings.HasPrefix(string(c.Params.Subject), agreed.GlobalPrefix)
+	c.Params.Block, c.Params.StrikeMemory, c.Params.CountRefused = "", 0, false
 }
 
 // A LocalPart is the part of a query that failure mode local decides.
 type LocalPart struct {
-	Rows, Budgets    RowSet
-	Attempts, Blocks bool
+	Rows, Budgets RowSet
+	Attempts      bool
 }
 
 // Any reports whether the part has anything to decide.
-func (a LocalPart) Any() bool { return a.Rows|a.Budgets != 0 || a.Attempts || a.Blocks }
+func (a LocalPart) Any() bool { return a.Rows|a.Budgets != 0 || a.Attempts }
 
 // Local returns the query to the embedded engine.
 func (q *Query) Local(a LocalPart, share Share) *Query {

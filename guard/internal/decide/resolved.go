@@ -240,6 +240,11 @@ func (ep *Endpoint) CountsAlone(endpoint, limit string) bool {
 	})
 }
 
+// BlocksAlone reports whether the endpoint's block counts one identity, neither a combination nor the first of several.
+func (ep *Endpoint) BlocksAlone() bool {
+	return ep.attempts != nil && len(ep.attempts.parts) == 1 && len(ep.attempts.parts[0]) == 1
+}
+
 // CostOf returns what a request of a weight costs in a limit.
 func (ep *Endpoint) CostOf(endpoint, limit string, weight int64) int64 {
 	for i := range ep.Rows {

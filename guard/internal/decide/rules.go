@@ -48,7 +48,8 @@ type Endpoint struct {
 	Prefetched RowSet // rows whose tokens are taken in batches
 	Concurrent RowSet // rows of kind concurrency, whose places a request holds
 
-	OnAbuse, OnChallenge policy.OnFailure // "" if the policy has no such section
+	Block       *policy.Block    // whose attempts its requests may be; nil if it names none
+	OnChallenge policy.OnFailure // "" if it has no challenge
 
 	endpoint  *policy.Endpoint
 	repeats   *int64    // how often a receipt may repeat
@@ -152,7 +153,7 @@ func (rules *Rules) compile(e *policy.Endpoint) *Endpoint {
 		ep.Dedup, ep.repeats = e.Idempotency.For, e.Idempotency.Repeats
 	}
 	ep.addCost(p, e)
-	ep.addAbuse(p, e)
+	ep.addBlock(p, e)
 	if c := e.Challenge; c != nil {
 		ep.challenge = new(newGrouping(p, c.By, ""))
 		ep.Params.ChallengeRequired, ep.OnChallenge = c.Required, c.OnFailure
@@ -211,27 +212,23 @@ func (ep *Endpoint) addCost(p *policy.Policy, e *policy.Endpoint) {
 	}
 }
 
-func (ep *Endpoint) addAbuse(p *policy.Policy, e *policy.Endpoint) {
-	a := p.Abuse
-	if a == nil {
+func (ep *Endpoint) addBlock(p *policy.Policy, e *policy.Endpoint) {
+	b := p.BlockOf(e)
+	if b == nil {
 		return
 	}
-	ep.OnAbuse = a.OnFailure // also applies to blocks
-	if e.Abuse == "" {
-		return
-	}
-	ep.attempts = new(newGrouping(p, a.By, ""))
+	ep.Block, ep.attempts = b, new(newGrouping(p, b.By, ""))
 	var tiers []guard.AdmitTiers
-	for _, t := range a.Tiers {
+	for _, t := range b.Tiers {
 		tiers = append(tiers, guard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
 	}
 	var escalation []guard.AdmitEscalation
-	for _, d := range a.Escalation {
+	for _, d := range b.Escalation {
 		escalation = append(escalation, guard.AdmitEscalation{Block: d})
 	}
 	ep.Params.Tiers, ep.Params.Escalation = guard.PackAdmitTiers(tiers...), guard.PackAdmitEscalation(escalation...)
-	ep.Params.StrikeMemory = a.StrikeMemory
-	ep.Params.CountRefused = e.Abuse == policy.CountRefused
+	ep.Params.Block, ep.Params.StrikeMemory = b.Name, b.StrikeMemory
+	ep.Params.CountRefused = b.Attempts == policy.CountRefused
 }
 
 // NeedsLocal reports whether any failure mode is local.
@@ -239,7 +236,7 @@ func (rules *Rules) NeedsLocal() bool {
 	for _, ep := range rules.byName {
 		local := func(r Row) bool { return r.OnFailure == policy.Local }
 		spends := func(b Budget) bool { return b.Policy.OnFailure == policy.Local }
-		if ep.OnAbuse == policy.Local || slices.ContainsFunc(ep.Rows, local) || slices.ContainsFunc(ep.budgets, spends) {
+		if ep.Block != nil && ep.Block.OnFailure == policy.Local || slices.ContainsFunc(ep.Rows, local) || slices.ContainsFunc(ep.budgets, spends) {
 			return true
 		}
 	}
