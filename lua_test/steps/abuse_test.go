@@ -223,7 +223,7 @@ func TestAttempt_blocksWithANameAreApart(t *testing.T) {
 		abuseStep{Call: login, Writes: true, Want: starts(1, time.Minute, 1, row(2, 0)), TTLs: ttls{
 			abuseKey("block:login"): time.Minute, abuseKey("attempts:login"): time.Hour + tick, abuseKey("strikes:login"): 30*day + tick,
 		}},
-		abuseStep{Call: login, Want: held(1, time.Minute, 1, row(0, 1))},
+		abuseStep{Call: login, Want: held(1, time.Minute, 1, row(2, 0))},
 		abuseStep{Name: "without a name", Call: attempts(tier), Writes: true, Want: may(0, row(1, 0))},
 		abuseStep{Call: status(tier), Want: abuse.StatusResult{Tiers: suites.AttemptCounts(1)}},
 		abuseStep{Call: unblock(false), Want: abuse.UnblockResult{}},
