@@ -20,10 +20,7 @@ func (p *Policy) Check() error {
 // check also serves files: given reports whether a path is set, even to zero, and isBad whether its value could not be read.
 func (p *Policy) check(given, isBad func(path string) bool) problems {
 	var found problems
-	b := bounds{found: &found, given: given, kinds: map[string]Kind{}}
-	for name, l := range p.limitsByName() {
-		b.kinds[name] = l.limit.Kind
-	}
+	b := bounds{found: &found, given: given}
 	b.section("", reflect.ValueOf(p).Elem(), "")
 	if b.tooMany {
 		return found // comparing entries takes time that grows with the square of their number
@@ -157,7 +154,7 @@ func (p *Policy) checkNames(found *problems) {
 	p.eachLimit(func(at, endpoint string, l *Limit) {
 		scope := at[:strings.LastIndexByte(at, '[')] // limits or endpoints[0].limits
 		full := agreed.LimitName(endpoint, l.Name)
-		if at += ".name"; add(scope, at, l.Name) && is("limit", full) && len(full) > maxWireName {
+		if at += ".name"; add(scope, at, l.Name) && is("name", l.Name) && (endpoint == "" || is("name", endpoint)) && len(full) > maxWireName {
 			found.add(at, "must have at most %d bytes together with the endpoint's name, got %d: %s", maxWireName, len(full), quote(full))
 		}
 	})

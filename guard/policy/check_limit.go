@@ -84,7 +84,7 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 	case l.Rate != "" && checkRate(l.Rate) == "":
 		found.add(at+".rate", "cannot be combined with limit or window, which it is the short form of")
 	case l.Kind == "" && l.Limit > maxLog:
-		found.add(at+".kind", "is required for a limit above %d, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log", maxLog)
+		found.add(at+".kind", "a limit above %d must have a kind, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log", maxLog)
 	}
 	for _, only := range []struct {
 		kind  Kind

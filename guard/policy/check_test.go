@@ -42,7 +42,7 @@ endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
 overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
-limits[0].kind: is required for a limit above 1000, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log
+limits[0].kind: a limit above 1000 must have a kind, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log
 budgets[0].budget: must be at most 1000000000, got 2000000000
 endpoints[0].block: unknown block "may"; did you mean many?
 `)

@@ -48,13 +48,16 @@ func (p *Policy) Complete() (*Policy, error) {
 		}
 	}
 	if c.Plans != nil {
-		known := p.limitsByName()
-		for _, plan := range c.Plans.Named {
-			for name, differs := range plan.Limits {
-				l := withDefaults(differs.apply(*known[name].limit))
+		known := p.withRates().limitsByName()
+		c.Plans.Named = maps.Clone(c.Plans.Named)
+		for name, plan := range c.Plans.Named {
+			plan.Limits = maps.Clone(plan.Limits)
+			for limit, differs := range plan.Limits {
+				l := withDefaults(differs.apply(*known[limit].limit))
 				c.completeLimit(&l)
-				plan.Limits[name] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Weight: l.Weight}
+				plan.Limits[limit] = PlanLimit{Limit: l.Limit, Burst: l.Burst, Weight: l.Weight}
 			}
+			c.Plans.Named[name] = plan
 		}
 	}
 	return c, nil

@@ -23,6 +23,7 @@ type decoder struct {
 	at      map[string]*token.Token // by path
 	bad     map[string]bool         // paths of values that could not be read; they have no other problems
 	values  int
+	byPlan  []planValue
 }
 
 func newDecoder(root ast.Node) *decoder {
@@ -118,6 +119,10 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 		case i >= 0:
 			at := join(path, e.key)
 			d.at[at] = e.where()
+			if n := d.follow(at, e.value); fields[i].plans && n != nil && n.Type() == ast.MappingType {
+				d.plans(path, &fields[i], n, v.Field(fields[i].index))
+				continue
+			}
 			d.decode(at, e.value, v.Field(fields[i].index))
 		case path == "" && strings.HasPrefix(e.key, "x-"):
 		case gone[e.key] != "":
@@ -135,7 +140,7 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 // gone are keys of earlier versions, and what to do instead.
 var gone = map[string]string{
 	"cors":        "exempt preflights, as in exempt: [OPTIONS /v1/], and answer them in your CORS middleware or proxy",
-	"dynamic_max": "requests bring no limits of their own; give a client another limit with plans, or with overrides.multiply",
+	"dynamic_max": "requests bring no limits of their own; give a client a plan with another limit, or with overrides.multiply",
 }
 
 // list fills in a list. A by may also be one identity.

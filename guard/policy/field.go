@@ -22,6 +22,7 @@ type field struct {
 	index    int
 	typ      reflect.Type
 	required bool
+	plans    bool   // a file may have a value for each plan
 	bounds   *span  // of the value, or of each element
 	items    *span  // of the number of elements
 	format   string // key of formats, for text: the value, each element, or each key of a map
@@ -78,11 +79,14 @@ func fieldsOf(t reflect.Type) []field {
 	if known, ok := fieldCache.Load(t); ok {
 		return known.([]field)
 	}
-	fields := make([]field, t.NumField())
-	for i := range fields {
+	var fields []field
+	for i := range t.NumField() {
 		f := t.Field(i)
-		fields[i] = field{key: f.Tag.Get("yaml"), index: i, typ: f.Type}
-		fields[i].read(f.Tag.Get("policy"))
+		if key := f.Tag.Get("yaml"); key != "" {
+			one := field{key: key, index: i, typ: f.Type}
+			one.read(f.Tag.Get("policy"))
+			fields = append(fields, one)
+		}
 	}
 	fieldCache.Store(t, fields)
 	return fields
@@ -95,6 +99,8 @@ func (f *field) read(tag string) {
 		case "":
 		case "required":
 			f.required = true
+		case "plans":
+			f.plans = true
 		case "items":
 			f.items = readSpan(value, reflect.TypeFor[int]())
 		case "is":
@@ -168,11 +174,8 @@ func asFloat(v reflect.Value) float64 {
 
 // bounds checks each value against its field's tags. A zero value is omitted, unless given reports that the file sets it.
 type bounds struct {
-	found *problems
-	given func(path string) bool
-	// kinds are the kinds of limits by name: plans have the bounds of their limit's kind
-	kinds map[string]Kind
-
+	found   *problems
+	given   func(path string) bool
 	tooMany bool // a list or mapping has too many entries
 }
 
@@ -218,7 +221,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 			name := entryPath(at, key.String(), v.Type())
 			b.text(name, key.String(), f)
 			if value := v.MapIndex(key); value.Kind() == reflect.Struct {
-				b.section(name, value, b.kinds[key.String()])
+				b.section(name, value, "")
 			} else {
 				b.number(name, value, f)
 			}

@@ -24,7 +24,6 @@ const (
 
 var formats = map[string]textFormat{
 	"name":      matching(`^[A-Za-z0-9_-]{1,32}$`, "must be 1 to 32 of the characters A-Z a-z 0-9 _ -"),
-	"limit":     matching(`^([A-Za-z0-9_-]{1,32}/)?[A-Za-z0-9_-]{1,32}$`, "must be ENDPOINT/LIMIT, or LIMIT for a limit of the whole policy"),
 	"namespace": matching(`^[A-Za-z0-9_.-]{1,64}$`, "must be 1 to 64 of the characters A-Z a-z 0-9 _ - ."),
 	"header":    matching("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "must be a header name"),
 	"identity":  {checkIdentity, identityName.String()},

@@ -1,8 +1,8 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 )
@@ -24,12 +24,11 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				t.Fatalf("parsed, but not complete: %v", err)
 			}
-			complete.eachPlan(func(at string, _ *Plan) {
-				name := strings.Trim(strings.TrimPrefix(at, "plans.named"), `.["]`)
+			for name := range cmp.Or(complete.Plans, &Plans{}).Named {
 				if plan := complete.ForPlan(name); plan == complete || plan.Check() != nil {
-					t.Errorf("%s: %v", at, plan.Check())
+					t.Errorf("%s: %v", name, plan.Check())
 				}
-			})
+			}
 			return
 		}
 		var e *Error

@@ -269,7 +269,11 @@ func (p *Policy) CheckTopUp(t TopUp) error {
 	}
 	largest, whole := b.Budget, Micros(1)
 	if _, outbound := p.UpstreamOf(t.Subject); !outbound {
-		p.eachPlan(func(_ string, plan *Plan) { largest = max(largest, plan.Budgets[b.Name]) })
+		if p.Plans != nil {
+			for _, plan := range p.Plans.Named {
+				largest = max(largest, plan.Budgets[b.Name])
+			}
+		}
 	}
 	if b.Unit != "" {
 		whole = oneUnit

@@ -136,7 +136,7 @@ identities:
   device: {header: X-Device, claimed: true}
   client: {first: [key, ip]}
 budgets:
-  - {name: month, by: org, budget: 400000000, every: month}
+  - {name: month, by: org, budget: {default: 400000000, large: 900000000}, every: month}
   - {name: pair, by: [org, team], budget: 5, window: 1d}
   - {name: house, by: all, budget: 20000, every: month}
   - {name: tokens, by: org, unit: tokens, budget: 999999999999, window: 1m}
@@ -145,7 +145,7 @@ budgets:
 upstreams:
   - {name: openai, budgets: [{name: month, budget: 1, every: month}]}
   - {name: maps, limits: [{name: second, limit: 1, window: 1s}]}
-plans: {by: org, named: {large: {budgets: {month: 900000000}}}}
+plans: {by: org}
 `))
 	if err == nil {
 		p, err = p.Complete()

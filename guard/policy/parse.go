@@ -86,6 +86,7 @@ func parse(data []byte) (*Policy, problems) {
 		}
 	})
 	p.expandRates()
+	d.addPlans(p)
 	for _, problem := range p.check(d.isGiven, d.isBad) {
 		if !d.isBad(problem.Path) {
 			d.found = append(d.found, d.locate(problem))

@@ -38,10 +38,10 @@ identities:
   own: {func: true}
   client: {first: [user, key, ip]}
 limits:
-  - {name: hour, kind: fixed_window, limit: 500, window: 1h}
+  - {name: hour, kind: fixed_window, rate: {default: 500/1h, pro: 1000/1h}}
   - {name: all, by: all, kind: sliding_counter, limit: 1000, window: 1s, on_failure: open}
 budgets:
-  - {name: day, by: [tenant, user], budget: "5.00", window: 24h, on_failure: closed}
+  - {name: day, by: [tenant, user], budget: {default: "5.00", pro: "50.00"}, window: 24h, on_failure: closed}
   - {name: month, by: [tenant, user], budget: 100, window: 30d, on_failure: closed}
 blocks:
   - name: many
@@ -56,25 +56,21 @@ endpoints:
     idempotency: {header: Idempotency-Key, for: 1h, repeats: 0}
     unbounded: true
     limits:
-      - {name: minute, by: [tenant, page], limit: 10, window: 1m, count: {status: [401, 403], code: [Unauthenticated]}, share: 0.25, shadow: true}
+      - {name: minute, by: [tenant, page], limit: {default: 10, Enterprise: 1000}, window: 1m, count: {status: [401, 403], code: [Unauthenticated]}, share: 0.25, shadow: true}
       - name: burst
         kind: gcra
-        limit: 2
+        limit:
+          default: 2
+          pro: 4
         window: 1.5s
-        burst: 20
-        weight: 3
+        burst: {default: 20, pro: 40}
+        weight: {default: 3, pro: 4}
         on_failure: closed
       - {name: every, by: all, kind: gcra, limit: 1000, window: 1s}
     cost: {estimate: 0.000001, hold: 2m, penalty: 1h}
     block: many
     challenge: {by: device, required: true, ttl: 5m, header: X-Once, payload: path, on_failure: open}
-plans:
-  by: tenant
-  named:
-    pro:
-      limits: {hour: {limit: 1000}, chat/burst: {limit: 4, burst: 40, weight: 4}}
-      budgets: {day: "50.00"}
-    Enterprise: {limits: {chat/minute: {limit: 1000}}}
+plans: {by: tenant}
 overrides:
   allow: ["key=internal"]
   deny: ["ip=203.0.113.0/24", "ip=2001:db8::/32"]

@@ -51,7 +51,7 @@ type Policy struct {
 	Upstreams []Upstream `yaml:"upstreams" policy:"items=0..100"`
 	// Descriptors map the rate limit descriptors of Envoy to endpoints and identities, at most 1000. Defaults to none.
 	Descriptors []Descriptor `yaml:"descriptors" policy:"items=0..1000"`
-	// Plans give some clients other limits and budgets, by a verified identity. Defaults to none.
+	// Plans tell which identity names the plan of a client, for limits and budgets that differ. Defaults to none.
 	Plans *Plans `yaml:"plans"`
 	// Overrides are exceptions for single subjects. Defaults to none.
 	Overrides Overrides `yaml:"overrides"`
@@ -88,13 +88,13 @@ type Limit struct {
 	// limit skips requests that lack an identity. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Rate is the short form of limit and window: 10/1m is 10 in a minute. Defaults to these two.
-	Rate string `yaml:"rate" policy:"is=rate"`
+	Rate string `yaml:"rate" policy:"plans,is=rate"`
 	// Kind is the algorithm; a limit above 1000 must have one. Defaults to sliding_log, which stores each request.
 	Kind Kind `yaml:"kind" policy:"default=sliding_log"`
 	// Limit is the capacity of a window, 1 to 1000000000000, for a sliding_log and a concurrency, which store each request, to 1000000; for
 	// a gcra the tokens that one window refills, and for a concurrency the requests, or places, at the same time. A rate
-	// stands for it. Required.
-	Limit int64 `yaml:"limit" policy:"required,1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
+	// stands for it. A mapping gives plans their own: {default: 10, pro: 100}. Required.
+	Limit int64 `yaml:"limit" policy:"plans,required,1..1000000000000,sliding_log=1..1000000,concurrency=1..1000000"`
 	// Window is the length of the window, 1ms to 3650d, for a sliding_counter at most 90d; for a gcra the time that refills the limit's
 	// tokens. Required unless there is a rate, or the limit is a quota or a concurrency, which have none.
 	Window time.Duration `yaml:"window" policy:"required,1ms..3650d,quota=none,concurrency=none"`
@@ -109,10 +109,10 @@ type Limit struct {
 	// A month that is too short for its day starts on its last one. Defaults to midnight, Monday, the 1st and 01-01.
 	Starts Starts `yaml:"starts"`
 	// Burst is the most tokens that a gcra holds, 1 to 1000000000000, refilled within 100 years; for a gcra only. Defaults to the limit.
-	Burst int64 `yaml:"burst" policy:"1..1000000000000"`
+	Burst int64 `yaml:"burst" policy:"plans,1..1000000000000"`
 	// Weight is what one request takes of the limit, 1 to 1000000000000 and at most the limit or burst; 1 for a sliding_log. For a concurrency, the
 	// places of one request, at most 1000. Defaults to 1.
-	Weight int64 `yaml:"weight" policy:"1..1000000000000,concurrency=1..1000,default=1"`
+	Weight int64 `yaml:"weight" policy:"plans,1..1000000000000,concurrency=1..1000,default=1"`
 	// Count selects the responses that count. guard charges each request first, and refunds it after any other response. Defaults to all.
 	Count *Responses `yaml:"count"`
 	// OnFailure is the failure mode of this limit. Defaults to the policy's.
@@ -159,8 +159,9 @@ type Budget struct {
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
 	// Unit is what is budgeted, such as tokens: 1 to 32 of A-Z a-z 0-9 _ -. Defaults to money.
 	Unit string `yaml:"unit" policy:"is=name"`
-	// Budget is the amount, 0.000001 to 1000000000 of any currency, or 1 to 1000000000000 of another unit. Required.
-	Budget Micros `yaml:"budget" policy:"required,0.000001..1000000000000"`
+	// Budget is the amount, 0.000001 to 1000000000 of any currency, or 1 to 1000000000000 of another unit. A mapping gives
+	// plans their own: {default: 5, pro: 50}. Required.
+	Budget Micros `yaml:"budget" policy:"plans,required,0.000001..1000000000000"`
 	// Window is the length of a window that slides, 1ms to 3650d. Required unless the budget has periods.
 	Window time.Duration `yaml:"window" policy:"1ms..3650d"`
 	// Every is the length of a period: hour, day, week, month or year. What is reserved in a period belongs to it, even if it is settled

@@ -110,8 +110,10 @@ func accepts(t *testing.T, s *jsonschema.Schema, text string) bool {
 	return s.Validate(value) == nil
 }
 
-// orgPlans is what a policy with plans has.
-const orgPlans = "identities: {org: {func: true}}\nlimits: [{name: hour, limit: 1, window: 1h}]\nbudgets: [{name: day, budget: 5, window: 1d}]\n"
+// plans returns a policy with plans, and a limit and a budget that may differ.
+func plans(limit, budget string) string {
+	return "identities: {org: {func: true}}\nlimits: [{name: hour, limit: " + limit + ", window: 1h}]\nbudgets: [{name: day, budget: " + budget + ", window: 1d}]\nplans: {by: org}\n"
+}
 
 // TestSchema_agreesWithParse takes samples that are wrong in one key each, and others that are not.
 func TestSchema_agreesWithParse(t *testing.T) {
@@ -151,12 +153,10 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
 		"endpoints: [{name: a, unbounded: true, match: ['POST /a', /b]}]", "endpoints: [{name: a, match: /b}]", "endpoints: [{name: a, unbounded: true, dedup: 0s}]", "endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID}}]",
 		"endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID, for: 5}}]", "endpoints: [{match: [/]}]",
-		"plans: {by: org, named: {}}", "plans: {named: {pro: {limits: {hour: {limit: 5}}}}}", "plans: {by: [org], named: {pro: {limits: {hour: {limit: 5}}}}}",
-		orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {limit: 5}}}}}", orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {limit: 0}}}}}",
-		orgPlans + "plans: {by: org, named: {pro: {limits: {hour: {window: 1m}}}}}", orgPlans + "plans: {by: org, named: {pro: {limits: {a/b/c: {limit: 5}}}}}",
-		orgPlans + "plans: {by: org, named: {a plan: {limits: {hour: {limit: 5}}}}}", orgPlans + "plans: {by: org, named: {pro: {budgets: {day: '50.00'}}}}",
-		orgPlans + "plans: {by: org, named: {pro: {budgets: {day: 0}}}}",
-		strings.Replace(orgPlans, "window: 1h", "kind: quota, every: day", 1) + "plans: {by: org, named: {pro: {limits: {hour: {limit: 1000000000000}}}}}",
+		"plans: {by: [org]}", "plans: {}", "plans: {by: org, named: {}}", plans("{default: 1, pro: 5}", "5"), plans("{default: 1, pro: 0}", "5"), plans("{pro: 5}", "5"),
+		plans("{default: 1, pro: [5]}", "5"), plans("{default: 1, a plan: 5}", "5"), plans("1", "{default: 5, pro: '50.00'}"), plans("1", "{default: 5, pro: many}"),
+		plans("1", "{pro: 5}"), strings.Replace(plans("1", "{default: 5, pro: 6}"), "limit: 1, window: 1h", "rate: {default: 10/1h, pro: 100/1h}", 1),
+		strings.Replace(plans("1", "{default: 5, pro: 6}"), "limit: 1, window: 1h", "rate: {default: 10/1h, pro: 100}", 1),
 		"overrides: {multiply: {ip=10.0.0.1: 2}}", "overrides: {multiply: {ip=10.0.0.1: 0}}", "overrides: {multiply: {ip=10.0.0.1: two}}", "overrides: {allow: ['']}", "overrides: {deny: [ip=10.0.0.1]}",
 	}
 	fine, wrong := 0, 0
@@ -196,6 +196,13 @@ func schemaOf(t reflect.Type, docs map[string]string) map[string]any {
 	for _, f := range fieldsOf(t) {
 		f = f.addRules(rules)
 		p := f.schema(f.typ, docs)
+		if f.plans {
+			byPlan := map[string]any{"type": "object", "additionalProperties": f.schema(f.typ, docs), "propertyNames": textSchema("name")}
+			if f.required {
+				byPlan["required"] = []any{defaultPlan}
+			}
+			p = map[string]any{"anyOf": []any{p, byPlan}}
+		}
 		p["description"] = docs[t.Name()+"."+t.Field(f.index).Name]
 		if f.required {
 			required = append(required, f.key)
@@ -238,7 +245,7 @@ func (k *kindSchema) schema() map[string]any {
 	if !k.rated {
 		return rest
 	}
-	rated := map[string]any{"rate": map[string]any{"type": "string"}}
+	rated := map[string]any{"rate": map[string]any{"not": map[string]any{"type": "null"}}}
 	for _, key := range k.required {
 		rated[key.(string)] = map[string]any{"type": "null"}
 	}

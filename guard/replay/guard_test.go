@@ -147,9 +147,9 @@ func randomPolicy(random *rand.Rand) string {
 version: 1
 timeout: 10s
 identities: {user: {func: true}, client: {first: [user, ip]}}
-plans: {by: user, named: {pro: {limits: {base: {limit: 60}}}}}
+plans: {by: user}
 overrides: {deny: ["ip=192.0.2.2"], multiply: {"ip=192.0.2.3": 3}}
-limits: [{name: base, by: ip, kind: gcra, limit: 30, window: 1m}, ` + limits("shared", 60)[1:] + `
+limits: [{name: base, by: ip, kind: gcra, limit: {default: 30, pro: 60}, window: 1m}, ` + limits("shared", 60)[1:] + `
 endpoints:
   - {name: items, match: ["GET /v1/items"], limits: ` + limits("items", 40) + `}
   - {name: files, match: ["GET /files/{path...}"], limits: ` + limits("files", 20) + `}

@@ -340,7 +340,7 @@ func TestRun_saysWhatItCannotDecide(t *testing.T) {
 		"requests at a time":     {line, strings.Replace(whole, "{name: minute", "{name: places, kind: concurrency, limit: 2}, {name: minute", 1), "Left out: a/places (by client): a log does not say which requests ran at the same time"},
 		"a challenge":            {line, strings.Replace(whole, "limits:", "challenge: {required: true}, limits:", 1), "Challenges are left out"},
 		"what it cost":           {line, `budgets: [{name: day, budget: "1", window: 24h}]` + "\n" + strings.Replace(whole, "limits:", `cost: {estimate: "0.1"}, limits:`, 1), "Budgets are charged"},
-		"who has a plan":         {line, "identities: {user: {func: true}}\nplans: {by: user, named: {pro: {limits: {a/minute: {limit: 9}}}}}\n" + whole, "which clients have a plan"},
+		"who has a plan":         {line, "identities: {user: {func: true}}\nplans: {by: user}\n" + strings.Replace(whole, "limit: 5", "limit: {default: 5, pro: 9}", 1), "which clients have a plan"},
 		"a line in another form": {line + `{"time":"x"}` + "\n", whole, ""},
 	} {
 		r := replay(t, c.log, mustPolicy(t, c.policy), Options{})
