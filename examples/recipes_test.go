@@ -25,7 +25,7 @@ import (
 )
 
 // recipes are the programs of docs/recipes.md, in its order.
-var recipes = []string{"login", "session", "quota", "llm", "budgets", "upload", "webhooks", "outbound"}
+var recipes = []string{"login", "codes", "session", "quota", "llm", "budgets", "upload", "webhooks", "outbound"}
 
 func TestRecipes_pageShowsThePrograms(t *testing.T) {
 	var programs, policies []string
@@ -126,7 +126,7 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, got, want)
 		}
 	}
-	for _, name := range []string{"login", "session", "quota", "budgets", "upload"} {
+	for _, name := range []string{"login", "codes", "session", "quota", "budgets", "upload"} {
 		t.Run(name, func(t *testing.T) { k.try(t, name) })
 	}
 	t.Run("llm", func(t *testing.T) {

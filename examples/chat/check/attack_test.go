@@ -57,7 +57,7 @@ func oneFingerprint(t *testing.T, s *service) {
 	equal(t, "the ban, at another endpoint", mal.renew(t).outcome(), "429 blocked")
 
 	shipped := s.shipped(t)
-	s.reload(t, strings.NewReplacer("for: 30s", "for: 1ms", "limit: 30, window: 1m", "limit: 201, window: 1m").Replace(shipped), `"models";q=201`)
+	s.reload(t, strings.NewReplacer("for: 30s", "for: 1ms", "rate: 30/1m", "rate: 201/1m").Replace(shipped), `"models";q=201`)
 	equal(t, "once the idempotency has ended, a challenge is used", old.ask(t, 1, 10).outcome(), "403 challenge_invalid")
 	s.reload(t, shipped, `"models";q=30`)
 }
