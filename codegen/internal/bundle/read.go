@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/annotation"
 	"github.com/rlfunc/rlfunc/codegen/internal/luasrc"
@@ -114,6 +115,15 @@ func readSpec(head marks.Head, line string) (spec.Library, error) {
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		return h.Library, err
 	}
+	for tokens := json.NewDecoder(strings.NewReader(line)); ; { // findings print its names
+		t, err := tokens.Token()
+		if err != nil {
+			break
+		}
+		if text, ok := t.(string); ok && strings.ContainsFunc(text, hidden) {
+			return h.Library, fmt.Errorf("its spec has the name %q", text)
+		}
+	}
 	lib := &h.Library
 	if lib.Format != spec.Format {
 		return *lib, fmt.Errorf("its spec has the format %d, and this rlfunc reads %d", lib.Format, spec.Format)
@@ -159,6 +169,9 @@ func readSpec(head marks.Head, line string) (spec.Library, error) {
 	}
 	return *lib, nil
 }
+
+// hidden reports whether a terminal would interpret or hide a character.
+func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 // sound reports whether fields are such as headers declare, and gives them their names in Lua.
 func sound(fields []spec.Field, inRow bool) bool {
@@ -208,8 +221,8 @@ func Read(code string) (*source.Library, error) {
 		if !ok || b.File == "" {
 			continue
 		}
-		if b.Lines < 1 || b.Lines > len(lines)-i-1 {
-			return nil, fmt.Errorf("%w: %s is said to have %d lines, and %d follow", ErrNoSpec, b.File, b.Lines, len(lines)-i-1)
+		if b.Lines < 1 || b.Lines > len(lines)-i-1 || strings.ContainsFunc(b.File, hidden) {
+			return nil, fmt.Errorf("%w: %q is said to have %d lines, and %d follow", ErrNoSpec, b.File, b.Lines, len(lines)-i-1)
 		}
 		f, found := luasrc.Parse(b.File, strings.Join(lines[i+1:i+1+b.Lines], "\n")+"\n")
 		if err := found.Err(); err != nil {

@@ -105,25 +105,28 @@ end
 func TestRead_refusesWhatIsNoBundle(t *testing.T) {
 	code := bundle.Write(own(t)[0])
 	for name, text := range map[string]string{
-		"nothing":           "",
-		"another tool's":    "#!lua name=x\nredis.register_function('f', function() return 1 end)\n",
-		"no spec":           "#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0\n\n",
-		"a late spec":       "#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0\n\n" + `-- rlfunc: spec={"format":1,"name":"x","version":"1.0.0"}` + "\n",
-		"cut short":         code[:strings.Index(code, " -- rlfunc: lines=")+200],
-		"a spec cut short":  strings.Replace(code, `,"name":`, `,"name`, 1),
-		"another's spec":    strings.Replace(code, "-- rlfunc: library=", "-- rlfunc: library=another", 1),
-		"a newer spec":      strings.Replace(code, `{"format":1`, `{"format":2`, 1),
-		"another type":      strings.Replace(code, `"functions":[`, `"functions":[7,`, 1),
-		"1 MiB":             strings.Replace(code, `{"format":1`, `{"x":"`+strings.Repeat("x", 1<<20)+`","format":1`, 1),
-		"a missing file":    strings.Replace(code, `"functions":[`, `"functions":[{"name":"missing"},`, 1),
-		"a deep spec":       strings.Replace(code, `"functions":[`, `"functions":[{"name":"x","params":[{"kind":"group"`+strings.Repeat(`,"fields":[{"kind":"group"`, 5000)+strings.Repeat("}]", 5000)+`}]},`, 1),
-		"no enum's default": strings.Replace(code, `"functions":[`, `"functions":[{"name":"x","params":[{"kind":"enum","default":3}]},`, 1),
-		"an odd rule":       strings.Replace(code, `"functions":[`, `"functions":[{"name":"x","rules":[{"expression":"os.exit()"}]},`, 1),
-		"more than is left": strings.Replace(code, "-- rlfunc: lines=", "-- rlfunc: lines=99999", 1),
-		"below zero":        strings.Replace(code, "-- rlfunc: lines=", "-- rlfunc: lines=-", 1),
+		"nothing":                                "",
+		"another tool's":                         "#!lua name=x\nredis.register_function('f', function() return 1 end)\n",
+		"no spec":                                "#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0\n\n",
+		"a late spec":                            "#!lua name=x_v1\n-- rlfunc: library=x version=1.0.0\n\n" + `-- rlfunc: spec={"format":1,"name":"x","version":"1.0.0"}` + "\n",
+		"cut short":                              code[:strings.Index(code, " -- rlfunc: lines=")+200],
+		"a spec cut short":                       strings.Replace(code, `,"name":`, `,"name`, 1),
+		"another's spec":                         strings.Replace(code, "-- rlfunc: library=", "-- rlfunc: library=another", 1),
+		"a newer spec":                           strings.Replace(code, `{"format":1`, `{"format":2`, 1),
+		"another type":                           strings.Replace(code, `"functions":[`, `"functions":[7,`, 1),
+		"1 MiB":                                  strings.Replace(code, `{"format":1`, `{"x":"`+strings.Repeat("x", 1<<20)+`","format":1`, 1),
+		"a missing file":                         strings.Replace(code, `"functions":[`, `"functions":[{"name":"missing"},`, 1),
+		"a deep spec":                            strings.Replace(code, `"functions":[`, `"functions":[{"name":"x","params":[{"kind":"group"`+strings.Repeat(`,"fields":[{"kind":"group"`, 5000)+strings.Repeat("}]", 5000)+`}]},`, 1),
+		"no enum's default":                      strings.Replace(code, `"functions":[`, `"functions":[{"name":"x","params":[{"kind":"enum","default":3}]},`, 1),
+		"a name that a terminal would interpret": strings.Replace(code, `"functions":[`, `"functions":[{"name":"\u001b[2J"},`, 1),
+		"a file that a terminal would interpret": strings.Replace(code, "file=functions/lib/", "file=functions/\x1b[2J/", 1),
+		"an odd rule":                            strings.Replace(code, `"functions":[`, `"functions":[{"name":"x","rules":[{"expression":"os.exit()"}]},`, 1),
+		"more than is left":                      strings.Replace(code, "-- rlfunc: lines=", "-- rlfunc: lines=99999", 1),
+		"below zero":                             strings.Replace(code, "-- rlfunc: lines=", "-- rlfunc: lines=-", 1),
 	} {
-		if lib, err := bundle.Read(text); !errors.Is(err, bundle.ErrNoSpec) {
-			t.Errorf("%s: %v, %v", name, lib, err)
+		lib, err := bundle.Read(text)
+		if !errors.Is(err, bundle.ErrNoSpec) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s: %v, %q", name, lib, err)
 		}
 	}
 }
