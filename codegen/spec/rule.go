@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Rule is what a header asks of arguments together, beyond the bounds of each: a @must row.
 //
@@ -23,38 +26,25 @@ func (r *Rule) Text() string { return strings.TrimSuffix(r.Expression+": "+r.Rea
 func (r *Rule) Asked() string { return "must satisfy " + r.Text() }
 
 // OwnRules are those that the function's header has, and RulesOf those that a lib file has about rows of a group.
-func (f *Function) OwnRules() []Rule { return f.rules(func(r Rule) bool { return r.File == "" }) }
-
-func (f *Function) RulesOf(group string) []Rule {
-	return f.rules(func(r Rule) bool { return r.File != "" && r.Group == group })
+func (f *Function) OwnRules() []Rule {
+	return slices.DeleteFunc(slices.Clone(f.Rules), func(r Rule) bool { return r.File != "" })
 }
 
-func (f *Function) rules(is func(r Rule) bool) (some []Rule) {
-	for _, r := range f.Rules {
-		if is(r) {
-			some = append(some, r)
-		}
-	}
-	return some
+func (f *Function) RulesOf(group string) []Rule {
+	return slices.DeleteFunc(slices.Clone(f.Rules), func(r Rule) bool { return r.File == "" || r.Group != group })
 }
 
 // Arg returns the argument of a path: "cost", "limits" or "limits.cost".
 func (f *Function) Arg(path string) (Field, bool) {
 	group, name, inRow := strings.Cut(path, ".")
-	for i := range f.Params {
-		p := &f.Params[i]
-		if p.Name != group || p.Kind == KindKey && !inRow {
-			continue
+	for _, p := range f.Params {
+		switch {
+		case p.Name != group || p.Kind == KindKey && !inRow:
+		case !inRow:
+			return p, true
+		default:
+			return (&Function{Params: p.Fields}).Arg(name)
 		}
-		if !inRow {
-			return *p, true
-		}
-		for j := range p.Fields {
-			if p.Fields[j].Name == name {
-				return p.Fields[j], true
-			}
-		}
-		return Field{}, false
 	}
 	return Field{}, false
 }

@@ -43,7 +43,7 @@ type Library struct {
 
 // A Function is one public function of a library.
 type Function struct {
-	Name    string   `json:"name"`             // "sliding_log"
+	Name    string   `json:"name,omitempty"`   // "sliding_log"
 	Server  string   `json:"server,omitempty"` // "ratelimit_v1_sliding_log"
 	File    string   `json:"file,omitempty"`   // "ratelimit/sliding_log.lua"
 	Line    int      `json:"line,omitempty"`   // of `local function`
@@ -278,11 +278,5 @@ type State struct {
 }
 
 func ofKind(fields []Field, k Kind) []Field {
-	var out []Field
-	for _, f := range fields {
-		if f.Kind == k {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return f.Kind != k })
 }

@@ -88,11 +88,6 @@ func (r *fieldReader) checkRecords(rows []row, fn *spec.Function) {
 }
 
 // ofTag are the rows of a tag.
-func ofTag(rows []row, tag string) (some []row) {
-	for _, rw := range rows {
-		if rw.tag == tag {
-			some = append(some, rw)
-		}
-	}
-	return some
+func ofTag(rows []row, tag string) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(rw row) bool { return rw.tag != tag })
 }

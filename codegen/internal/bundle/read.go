@@ -25,20 +25,13 @@ const specMark = marks.Prefix + "spec="
 // from the rest. What several functions have in common is there once.
 type held struct {
 	spec.Library
-	Rows   map[string]rows       `json:"rows,omitempty"`   // by the lib file that declares them
-	States map[string]spec.State `json:"states,omitempty"` // by name
-}
-
-type rows struct {
-	File    string       `json:"file,omitempty"`
-	Args    []spec.Field `json:"args,omitempty"`
-	Results []spec.Field `json:"results,omitempty"`
-	Rules   []spec.Rule  `json:"rules,omitempty"`
+	Rows   map[string]spec.Function `json:"rows,omitempty"`   // params, results and rules, by the lib file that declares them
+	States map[string]spec.State    `json:"states,omitempty"` // by name
 }
 
 // specLine is the line in which a bundle holds its spec.
 func specLine(lib spec.Library) string {
-	h := held{Library: lib, Rows: map[string]rows{}, States: map[string]spec.State{}}
+	h := held{Library: lib, Rows: map[string]spec.Function{}, States: map[string]spec.State{}}
 	h.Doc, h.Server, h.Line, h.Col, h.Functions = "", "", 0, 0, nil
 	for _, fn := range lib.Functions {
 		short := spec.Function{Name: fn.Name, Line: fn.Line, Flags: fn.Flags, Refused: fn.Refused, Params: bare(fn.Params), Results: bare(fn.Results)}
@@ -52,7 +45,7 @@ func specLine(lib spec.Library) string {
 				continue
 			}
 			of := h.Rows[p.Rows]
-			of.Args, of.Rules = bare(p.Fields), nil
+			of.Params, of.Rules = bare(p.Fields), nil
 			for _, r := range fn.RulesOf(p.Name) {
 				of.File, of.Rules = r.File, append(of.Rules, spec.Rule{Expression: r.Expression})
 			}
@@ -138,7 +131,7 @@ func readSpec(head marks.Head, line string) (spec.Library, error) {
 		fn.Server, fn.File = lib.Server+"_"+fn.Name, path.Join(path.Dir(lib.File), fn.Name+".lua")
 		for j := range fn.Params {
 			if p := &fn.Params[j]; p.Rows != "" {
-				p.Fields = slices.Clone(h.Rows[p.Rows].Args)
+				p.Fields = slices.Clone(h.Rows[p.Rows].Params)
 			}
 		}
 		for j := range fn.Results {

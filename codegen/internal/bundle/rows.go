@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
@@ -71,13 +72,8 @@ func (e *entryWriter) rowsOf(g spec.Field) {
 	e.printf("local %s = rlfunc_pack.rows('%s', %d, %d, %d, %d, %d, %s, %s, %s)\n", name, g.Name, g.Min, g.Max, least, len(cells), rowBytes(cells), of, own, prepare)
 }
 
-func (e *entryWriter) ownRules(g spec.Field) (some []spec.Rule) {
-	for _, r := range e.fn.OwnRules() {
-		if r.Group == g.Name {
-			some = append(some, r)
-		}
-	}
-	return some
+func (e *entryWriter) ownRules(g spec.Field) []spec.Rule {
+	return slices.DeleteFunc(e.fn.OwnRules(), func(r spec.Rule) bool { return r.Group != g.Name })
 }
 
 // rules writes the checks of what a call's arguments must be together. Rules of rows are checked where these are read.
