@@ -254,7 +254,7 @@ func TestDecide_returnsTheCallersDeadlineError(t *testing.T) {
 // A challenge that is required and missing needs no Redis to be refused.
 func TestDecide_missingChallengeIsRefusedWithoutRedis(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
-	p.Endpoints[0].Challenge = &policy.Challenge{Required: true, OnFailure: policy.Open}
+	p.OnFailure, p.Endpoints[0].Challenge = policy.Open, &policy.Challenge{Required: true}
 	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{})
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Allowed || d.Reason != guard.ReasonChallenge || d.Challenge != "absent" {
 		t.Errorf("without one: %+v", d)

@@ -19,7 +19,7 @@ func TestCheck_boundsOfEachKind(t *testing.T) {
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X Y", For: -time.Second}, Unbounded: true,
 			Block:     "may",
-			Challenge: &Challenge{Header: "X Y", OnFailure: Local},
+			Challenge: &Challenge{Header: "X Y"},
 		}},
 		Overrides: Overrides{Deny: []string{"ip=10.0.0.1/8", ""}, Multiply: map[string]int64{"ip=10.0.0.1": 0}},
 	}
@@ -38,7 +38,6 @@ blocks[0].escalation[0]: must be 1ms to 3650d, got 0s
 endpoints[0].idempotency.header: must be a header name, got "X Y"
 endpoints[0].idempotency.for: must be 1ms to 3650d, got -1s
 endpoints[0].challenge.header: must be a header name, got "X Y"
-endpoints[0].challenge.on_failure: must be open or closed, got "local"
 overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.1/8"
 overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0

@@ -40,13 +40,6 @@ func (p *Policy) Complete() (*Policy, error) {
 			fill(&b.StrikeMemory, defaultStrikeMemory)
 		}
 	}
-	for i := range c.Endpoints {
-		if challenge := c.Endpoints[i].Challenge; challenge != nil && c.OnFailure == Local {
-			fill(&challenge.OnFailure, Closed)
-		} else if challenge != nil {
-			fill(&challenge.OnFailure, c.OnFailure)
-		}
-	}
 	if c.Plans != nil {
 		known := p.withRates().limitsByName()
 		c.Plans.Named = maps.Clone(c.Plans.Named)

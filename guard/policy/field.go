@@ -26,7 +26,6 @@ type field struct {
 	bounds   *span  // of the value, or of each element
 	items    *span  // of the number of elements
 	format   string // key of formats, for text: the value, each element, or each key of a map
-	not      string // value of the enum that this field does not allow
 	kinds    map[Kind]kindRule
 	ofKind   string // "" or the kind that bounds are of, for messages: " for a sliding_log"
 
@@ -105,8 +104,6 @@ func (f *field) read(tag string) {
 			f.items = readSpan(value, reflect.TypeFor[int]())
 		case "is":
 			f.format = value
-		case "not":
-			f.not = value
 		case "default":
 			f.byDefault = readTag(value, f.typ)
 		case string(SlidingLog), string(Quota), string(Concurrency):
@@ -228,7 +225,7 @@ func (b *bounds) value(at string, v reflect.Value, f *field) {
 		}
 	case reflect.String:
 		if values := enums[v.Type()]; values != nil {
-			b.enum(at, v.String(), values, f)
+			b.enum(at, v.String(), values)
 		} else {
 			b.text(at, v.String(), f)
 		}
@@ -250,8 +247,7 @@ func (b *bounds) count(at string, n int, f *field) bool {
 	return true
 }
 
-func (b *bounds) enum(at, value string, values []string, f *field) {
-	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == f.not })
+func (b *bounds) enum(at, value string, values []string) {
 	if !slices.Contains(values, value) {
 		b.found.add(at, "must be %s, got %s%s", either(values), quote(value), cmp.Or(meant(value, values), spelling.DidYouMean(value, values)))
 	}

@@ -65,7 +65,7 @@ func inCode(text string) string {
 
 // values lists the values of an enum, unless there are many or the text names them.
 func (f *field) values(text string) string {
-	all := slices.DeleteFunc(slices.Clone(enums[scalarOf(f.typ)]), func(v string) bool { return v == f.not })
+	all := slices.Clone(enums[scalarOf(f.typ)])
 	if len(all) == 0 || len(all) > 8 || !slices.ContainsFunc(all, func(v string) bool { return !strings.Contains(text, v) }) {
 		return ""
 	}

@@ -206,7 +206,8 @@ type Tier struct {
 	Block time.Duration `yaml:"block" policy:"required,1ms..3650d"`
 }
 
-// Challenge is a one-time token. Exactly one request consumes it.
+// Challenge is a one-time token. Exactly one request consumes it. While Redis does not answer, the endpoint is closed unless the policy's on_failure is open,
+// because a process alone cannot know whether a challenge was consumed.
 type Challenge struct {
 	// By is the identity that the challenge is issued for, or a list of at most 4, as for a limit; not all. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
@@ -219,9 +220,6 @@ type Challenge struct {
 	Header string `yaml:"header" policy:"is=header,default=X-Challenge"`
 	// Payload binds a challenge to the path of the request's URL, or to nothing. Defaults to none: it is valid for any request.
 	Payload Payload `yaml:"payload" policy:"default=none"`
-	// OnFailure is open or closed, because a process alone cannot know whether a challenge was consumed. Defaults to the policy's, or closed
-	// where that is local.
-	OnFailure OnFailure `yaml:"on_failure" policy:"not=local"`
 }
 
 // Responses selects the responses that a limit counts, by HTTP status, gRPC code or both.

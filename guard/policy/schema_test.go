@@ -150,7 +150,7 @@ func TestSchema_agreesWithParse(t *testing.T) {
 		"budgets: [{name: a, budget: 1000000000001, window: 1d}]", "budgets: [{name: a, budget: -1, window: 1d}]",
 		"blocks: [{name: many, attempts: all, tiers: [{threshold: 5, window: 1m, block: 5m}]}]", "blocks: [{name: many, attempts: all, tiers: [{threshold: 10001, window: 1m, block: 5m}]}]",
 		"blocks: [{name: many, attempts: all, tiers: [{threshold: 5, window: 1m}]}]", "block: many", "endpoints: [{name: a, unbounded: true, challenge: {}}]", "endpoints: [{name: a, unbounded: 1}]",
-		"endpoints: [{name: a, challenge: {on_failure: local}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
+		"endpoints: [{name: a, challenge: {on_failure: open}}]", "endpoints: [{name: a, challenge: {header: a b}}]", "endpoints: [{name: a, match: ['post /']}]",
 		"endpoints: [{name: a, unbounded: true, match: ['POST /a', /b]}]", "endpoints: [{name: a, match: /b}]", "endpoints: [{name: a, unbounded: true, dedup: 0s}]", "endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID}}]",
 		"endpoints: [{name: a, unbounded: true, idempotency: {header: X-ID, for: 5}}]", "endpoints: [{match: [/]}]",
 		"plans: {by: [org]}", "plans: {}", "plans: {by: org, named: {}}", plans("{default: 1, pro: 5}", "5"), plans("{default: 1, pro: 0}", "5"), plans("{pro: 5}", "5"),
@@ -320,9 +320,7 @@ func (f *field) schema(t reflect.Type, docs map[string]string) map[string]any {
 		if all := enums[t]; all != nil {
 			var values []any
 			for _, v := range all {
-				if v != f.not {
-					values = append(values, v)
-				}
+				values = append(values, v)
 			}
 			return map[string]any{"enum": values}
 		}

@@ -156,7 +156,10 @@ func (rules *Rules) compile(e *policy.Endpoint) *Endpoint {
 	ep.addBlock(p, e)
 	if c := e.Challenge; c != nil {
 		ep.challenge = new(newGrouping(p, c.By, ""))
-		ep.Params.ChallengeRequired, ep.OnChallenge = c.Required, c.OnFailure
+		ep.Params.ChallengeRequired, ep.OnChallenge = c.Required, policy.Closed // a process alone cannot know whether it was consumed
+		if p.OnFailure == policy.Open {
+			ep.OnChallenge = policy.Open
+		}
 	}
 	ep.Attempts = ep.attempts != nil
 	return ep
