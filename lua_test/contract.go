@@ -28,7 +28,8 @@ import (
 // any order, but an answer that depends on that order is a fault. Functions that run commands which the embedded engine does not have are
 // checked there alone. The clock moves there only for libraries that read it and set their expiries through lib/clock, and never back.
 //
-// The calls are those of `rlfunc vet --run`, the same each time, and fewer with -short. With RLFUNC_SEED, a whole number, they are others.
+// The calls are those of `rlfunc vet --run`, the same each time, except that ExtraLibraries are called as well; with -short they are fewer. With
+// RLFUNC_SEED, a whole number, they are others.
 func Contract[C any](t *testing.T, su Suite[C]) {
 	t.Helper()
 	seed, err := contract.Seed()

@@ -1,11 +1,15 @@
 package contract
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlfunc/rlfunc/codegen/internal/source"
+	"github.com/rlfunc/rlfunc/fcall"
 )
 
 const header = `--- Looks.
@@ -106,6 +110,37 @@ func TestRun_isTheSameEachTime(t *testing.T) {
 	}
 	if diff := cmp.Diff(words(first), words(second)); diff != "" || first.Calls != second.Calls {
 		t.Error(diff)
+	}
+}
+
+// `rlfunc vet --run` reads a library's source, and luatest.Contract what its generated package embeds.
+func TestRead_drawsTheSameCalls(t *testing.T) {
+	tree, found := source.Load(os.DirFS("../../functions"), "functions", source.Options{})
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	for _, name := range []string{"concurrency", "override"} {
+		own, _ := tree.Library(name)
+		lib := Of(own)
+		read, err := Read(&fcall.Library{Name: name, Code: lib.Code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var drawn [2][][]string
+		for i, l := range []*Library{lib, read} {
+			r, err := Run([]*Library{l}, Options{Calls: 100, Most: 300, Quick: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, steps := range r.Sequences {
+				for _, s := range steps {
+					drawn[i] = append(drawn[i], s.Words())
+				}
+			}
+		}
+		if diff := cmp.Diff(drawn[0], drawn[1]); diff != "" {
+			t.Errorf("%s (-source +package):\n%s", name, diff)
+		}
 	}
 }
 

@@ -20,7 +20,8 @@ type drawer struct {
 
 	// of the running sequence
 	used   map[spec.Kind][]string // values that calls have passed: most of what happens needs the same one twice
-	passed map[string][]value     // whole arguments that they have passed, by their names and what they are
+	calls  []*call
+	passed map[string][]value // whole arguments that they have passed, by their names and what they are
 	keys   []keyed
 	now    int64
 	tame   bool        // no number at its greatest
@@ -45,6 +46,7 @@ func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
 // start begins a sequence.
 func (d *drawer) start() {
 	d.used, d.passed, d.keys, d.now = map[spec.Kind][]string{}, map[string][]value{}, nil, Start.UnixMicro()
+	d.calls = nil
 	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
 	d.narrow, d.cast = nil, d.functions
 	if len(d.functions) > 1 && d.IntN(4) == 0 {
@@ -263,17 +265,36 @@ func (d *drawer) again(f spec.Field) (v value, ok bool) {
 		return v, false
 	}
 	v = pick(d, earlier).clone()
+	return v, fits(f, v)
+}
+
+// fits reports whether an argument takes a value that another one has.
+func fits(f spec.Field, v value) bool {
 	switch n, err := strconv.ParseInt(v.text, 10, 64); {
 	case f.Kind == spec.KindGroup:
-		ok = int64(len(v.rows)) >= f.Min && int64(len(v.rows)) <= f.Max
+		return int64(len(v.rows)) >= f.Min && int64(len(v.rows)) <= f.Max
 	case v.absent:
-		ok = f.Optional
+		return f.Optional
 	case f.Kind == spec.KindText:
-		ok = int64(len(v.text)) >= f.Min && int64(len(v.text)) <= f.Max
+		return int64(len(v.text)) >= f.Min && int64(len(v.text)) <= f.Max
+	case f.Kind == spec.KindEnum:
+		return slices.Contains(f.Values, v.text)
 	case f.Kind.Integer():
-		ok = err == nil && n >= f.Min && n <= f.Max
+		return err == nil && n >= f.Min && n <= f.Max
 	}
-	return v, ok
+	return f.Kind == spec.KindBool
+}
+
+// follow passes what an earlier call has passed, where the arguments are alike: what was acquired is released.
+func (d *drawer) follow(c, earlier *call) {
+	c.subject = earlier.subject
+	for i, f := range c.args {
+		for j, g := range earlier.args {
+			if v := earlier.values[j]; like(f) == like(g) && fits(f, v) && d.percent(85) {
+				c.values[i] = v.clone()
+			}
+		}
+	}
 }
 
 // value draws an argument.
@@ -375,12 +396,16 @@ func (d *drawer) fill(c *call) {
 			c.of[k.With] = pick(d, subjects)
 		}
 	}
+	if len(d.calls) > 0 && d.percent(30) {
+		d.follow(c, pick(d, d.calls))
+	}
 	d.obey(c)
 	d.meet(c)
 }
 
 // meet notes what a call passes, and its keys, under which foreign content may be put.
 func (d *drawer) meet(c *call) {
+	d.calls = append(d.calls, c)
 	for i, f := range c.args {
 		name := like(f)
 		if d.passed[name] = append(d.passed[name], c.values[i]); len(d.passed[name]) > 8 {

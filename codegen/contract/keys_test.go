@@ -203,8 +203,11 @@ end
 		"functions/sample/take.lua:10: not checked here, because the embedded engine has no XGROUP: give --redis or RLFUNC_TEST_REDIS_URL",
 		"functions/sample/take.lua:13: not checked here, because the embedded engine has no XREADGROUP: give --redis or RLFUNC_TEST_REDIS_URL",
 	}
-	if !slices.Equal(got, want) || len(r.Findings) > 0 || len(r.Sequences) > 0 {
-		t.Errorf("not checked: %q, want %q; findings: %v; sequences to play elsewhere: %d", got, want, r.Findings, len(r.Sequences))
+	elsewhere := slices.DeleteFunc(r.Sequences, func(steps []contract.Step) bool { // a key of another kind ends a call before it
+		return slices.ContainsFunc(steps, func(s contract.Step) bool { return len(s.Foreign) > 0 })
+	})
+	if !slices.Equal(got, want) || len(r.Findings) > 0 || len(elsewhere) > 0 {
+		t.Errorf("not checked: %q, want %q; findings: %v; sequences to play elsewhere: %d", got, want, r.Findings, len(elsewhere))
 	}
 }
 
