@@ -21,7 +21,7 @@ func TestGateways(t *testing.T) {
 	well := l.begin(t)
 
 	// A changed policy counts for clients that were refused.
-	s.writePolicy(t, "limit: 10", "limit: 12")
+	s.writePolicy(t, "rate: 10/1h", "rate: 12/1h")
 	for name, c := range clients {
 		passed := 0
 		eventually(t, name+" follows the policy", func() bool {

@@ -44,7 +44,7 @@ func start(t *testing.T) *stack {
 	}))
 	t.Cleanup(service.Close)
 	limits := engines.FreeAddr(t)
-	s.writePolicy(t, "limit: 10", "limit: 10")
+	s.writePolicy(t, "rate: 10/1h", "rate: 10/1h")
 	program := filepath.Join(dir, "rlfunc")
 	onpath.Used() // what it reads is not part of this program
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/rlfunc").CombinedOutput(); err != nil {

@@ -140,8 +140,8 @@ func secondBan(t *testing.T, s *service) {
 func global(t *testing.T, s *service) {
 	shipped := s.shipped(t)
 	narrow := strings.NewReplacer(
-		"kind: gcra, limit: 100, window: 1s", "kind: sliding_log, limit: 3, window: 1h",
-		"limit: 30, window: 1m", "limit: 200, window: 1m").Replace(shipped)
+		"kind: gcra, rate: 100/1s", "kind: sliding_log, rate: 3/1h",
+		"rate: 30/1m", "rate: 200/1m").Replace(shipped)
 	s.reload(t, narrow, `"models";q=200`)
 	var four [4]*client
 	for i := range four {
