@@ -7,30 +7,29 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/internal/refusals"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // blockScope is the scope of cached blocks that hold for all endpoints. Those of the policy's blocks have the block's.
-var blockScope = new(decide.Endpoint)
+var blockScope = new(plan)
 
-func ownKey(ep *decide.Endpoint, w *decide.Resolved) refusals.Key {
-	return refusals.Key{Scope: ep.Scope, Subject: w.OwnSubjects(ep), Variant: w.Variant()}
+func ownKey(ep *plan, w *whom) refusals.Key {
+	return refusals.Key{Scope: ep.scope, Subject: w.ownSubjects(ep), Variant: w.variant()}
 }
 
 func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
 
 // namedKey is that of the block that an endpoint names; it must have one.
-func namedKey(ep *decide.Endpoint, subject string) refusals.Key {
-	return refusals.Key{Scope: ep.Block, Subject: subject}
+func namedKey(ep *plan, subject string) refusals.Key {
+	return refusals.Key{Scope: ep.block, Subject: subject}
 }
 
-func globalKey(ep *decide.Endpoint, i int) refusals.Key { return refusals.Key{Scope: ep.Rows[i].Scope} }
+func globalKey(ep *plan, i int) refusals.Key { return refusals.Key{Scope: ep.rows[i].scope} }
 
-func receiptKey(ep *decide.Endpoint, w *decide.Resolved, r *Request) refusals.Key {
-	return refusals.Key{Scope: ep.Scope, Subject: w.Client, Receipt: r.Receipt}
+func receiptKey(ep *plan, w *whom, r *Request) refusals.Key {
+	return refusals.Key{Scope: ep.scope, Subject: w.client, Receipt: r.Receipt}
 }
 
 // A refusal is a decision that refuses, and what the request would have cost. It is not changed.
@@ -43,13 +42,13 @@ type refusal struct {
 type cost struct {
 	weight   int64
 	estimate fcall.Micros
-	units    []decide.Amount // of the endpoint
+	units    []Amount // of the endpoint
 }
 
-func costOf(ep *decide.Endpoint, w *decide.Resolved, r *Request) cost {
-	c := cost{r.Weight, r.Estimate, w.Units}
+func costOf(ep *plan, w *whom, r *Request) cost {
+	c := cost{r.Weight, r.Estimate, w.units}
 	if c.estimate == 0 {
-		c.estimate = ep.Estimate
+		c.estimate = ep.estimate
 	}
 	return c
 }
@@ -69,7 +68,7 @@ func (c cost) atLeast(other cost) bool {
 const lessFor = 100 * time.Millisecond
 
 // covers reports whether a request with a cost is refused as well, at some age of the refusal.
-func (f *refusal) covers(ep *decide.Endpoint, c cost, age time.Duration) bool {
+func (f *refusal) covers(ep *plan, c cost, age time.Duration) bool {
 	d := f.decision
 	if c.atLeast(f.cost) {
 		return true
@@ -78,7 +77,7 @@ func (f *refusal) covers(ep *decide.Endpoint, c cost, age time.Duration) bool {
 		return false
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; l.Refuses() && l.Remaining < ep.CostOf(l.Endpoint, l.Name, c.weight) {
+		if l := &d.Limits[i]; l.Refuses() && l.Remaining < ep.costOf(l.Endpoint, l.Name, c.weight) {
 			return true
 		}
 	}
@@ -92,12 +91,12 @@ func (f *refusal) covers(ep *decide.Endpoint, c cost, age time.Duration) bool {
 
 // cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. The subjects' own limits do not refuse
 // a receipt that this process admitted, because Redis may admit it again.
-func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolved, r *Request, at monotime.Time) bool {
+func (g *Guard) cachedRefusal(d *Decision, ep *plan, w *whom, r *Request, at monotime.Time) bool {
 	if g.refusals.Empty(at) {
 		return false
 	}
 	known := r.Receipt != "" && g.refusals.HasReceipt(receiptKey(ep, w, r))
-	if !known && !ep.Attempts && g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
+	if !known && !ep.countsAttempts && g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
 		return true
 	}
 	for _, s := range r.Subjects {
@@ -105,11 +104,11 @@ func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolv
 			return true
 		}
 	}
-	if ep.Attempts {
-		return w.Attempts != "" && g.fillFromCache(d, namedKey(ep, w.Attempts), ep, w, r, at)
+	if ep.countsAttempts {
+		return w.attempts != "" && g.fillFromCache(d, namedKey(ep, w.attempts), ep, w, r, at)
 	}
-	for i := range w.Rows.All() {
-		if ep.Rows[i].Limit.Global && g.fillFromCache(d, globalKey(ep, i), ep, w, r, at) {
+	for i := range w.rows.all() {
+		if ep.rows[i].limit.Global && g.fillFromCache(d, globalKey(ep, i), ep, w, r, at) {
 			return true
 		}
 	}
@@ -117,7 +116,7 @@ func (g *Guard) cachedRefusal(d *Decision, ep *decide.Endpoint, w *decide.Resolv
 }
 
 // fillFromCache fills in the refusal that is cached under a key.
-func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *decide.Endpoint, w *decide.Resolved, r *Request, at monotime.Time) bool {
+func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *plan, w *whom, r *Request, at monotime.Time) bool {
 	found, age, ok := g.refusals.Find(key, at)
 	if !ok || !found.covers(ep, costOf(ep, w, r), age) {
 		return false
@@ -134,7 +133,7 @@ func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *decide.Endpoint
 // cacheOutcome caches a refusal that ends by waiting, or a receipt that Redis admitted. If refused requests are attempts, it caches only blocks,
 // because further attempts must reach Redis. It does not cache the attempt that starts a block: its wait may come from a limit and outlast
 // the block.
-func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request, d *Decision, at monotime.Time) {
+func (g *Guard) cacheOutcome(ep *plan, w *whom, r *Request, d *Decision, at monotime.Time) {
 	if g.refusals == nil {
 		return
 	}
@@ -144,8 +143,8 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 	}
 	switch {
 	case d.Allowed:
-		if r.Receipt != "" && ep.Dedup > 0 {
-			g.refusals.AddReceipt(receiptKey(ep, w, r), ep.Dedup)
+		if r.Receipt != "" && ep.dedup > 0 {
+			g.refusals.AddReceipt(receiptKey(ep, w, r), ep.dedup)
 		}
 	case d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts:
 	case d.Reason == ReasonBlocked: // a block refuses every request of its subject, one of the policy at the endpoints that name it
@@ -155,8 +154,8 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 			key = namedKey(ep, d.Refused)
 		}
 		g.refusals.Add(key, &refusal{decision: block}, []string{d.Refused}, at, d.block)
-	case ep.Outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
-	case ep.Attempts || d.needsPlace() && d.Reason != ReasonGlobal:
+	case ep.outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
+	case ep.countsAttempts || d.needsPlace() && d.Reason != ReasonGlobal:
 	case d.Reason == ReasonGlobal:
 		g.cacheGlobalRefusals(ep, w, r, d, at)
 	default:
@@ -169,10 +168,10 @@ func (g *Guard) cacheOutcome(ep *decide.Endpoint, w *decide.Resolved, r *Request
 func (d *Decision) refusesMoney() bool { return d.Reason == ReasonBudget || d.Reason == ReasonPenalty }
 
 // cacheGlobalRefusals caches the global limits that refuse, for the requests of all subjects.
-func (g *Guard) cacheGlobalRefusals(ep *decide.Endpoint, w *decide.Resolved, r *Request, d *Decision, at monotime.Time) {
-	for i := range w.Rows.All() {
+func (g *Guard) cacheGlobalRefusals(ep *plan, w *whom, r *Request, d *Decision, at monotime.Time) {
+	for i := range w.rows.all() {
 		for n := range d.Limits {
-			if l := &d.Limits[n]; ep.Rows[i].Limit.Global && l.Subject == w.RowSubjects[i] && l.Refuses() && l.Kind != policy.Concurrency {
+			if l := &d.Limits[n]; ep.rows[i].limit.Global && l.Subject == w.rowSubjects[i] && l.Refuses() && l.Kind != policy.Concurrency {
 				alone := &Decision{Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: d.Limits[n : n+1 : n+1]}
 				g.refusals.Add(globalKey(ep, i), &refusal{alone, cost{weight: r.Weight}}, []string{l.Subject}, at, l.RetryAfter)
 			}
@@ -204,27 +203,27 @@ func affectedSubjects(d *Decision) []string {
 func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
 	start := monotime.Now()
 	rules := g.rules.Load()
-	overrides := rules.Overrides()
+	overrides := rules.current()
 	if overrides == nil && g.refusals.Empty(start) {
 		return nil
 	}
 	r := request()
-	asked := (*decide.Request)(&r)
-	ep, err := rules.Endpoint(asked.Endpoint)
-	if err != nil || asked.Check() != nil {
+	asked := &r
+	ep, err := rules.plan(asked.Endpoint)
+	if err != nil || asked.check() != nil {
 		return nil
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
-	var resolved decide.Resolved
-	rules.Resolve(&resolved, ep, asked, overrides)
-	d := &Decision{Endpoint: r.Endpoint, Subject: resolved.Client}
+	var resolved whom
+	rules.resolve(&resolved, ep, asked, overrides)
+	d := &Decision{Endpoint: r.Endpoint, Subject: resolved.client}
 	if overridden(overrides, d, asked) {
 		if d.Allowed {
 			return nil
 		}
-	} else if overrides.Lifts() || rules.HasTariffs() || ep.Dedup > 0 || !g.refusedAlone(d, ep, &resolved, &r, start) {
+	} else if overrides.lifts() || rules.hasTariffs() || ep.dedup > 0 || !g.refusedAlone(d, ep, &resolved, &r, start) {
 		return nil
 	}
 	if len(g.hooks) > 0 {
@@ -236,20 +235,20 @@ func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
 }
 
 // refusedAlone fills in a cached refusal by a block, or by a limit that counts one of the subjects alone.
-func (g *Guard) refusedAlone(d *Decision, ep *decide.Endpoint, w *decide.Resolved, r *Request, at monotime.Time) bool {
+func (g *Guard) refusedAlone(d *Decision, ep *plan, w *whom, r *Request, at monotime.Time) bool {
 	for _, s := range r.Subjects {
 		if g.fillFromCache(d, blockKey(s), ep, w, r, at) {
 			return true
 		}
 	}
-	if ep.BlocksAlone() && w.Attempts != "" && g.fillFromCache(d, namedKey(ep, w.Attempts), ep, w, r, at) {
+	if ep.blocksAlone() && w.attempts != "" && g.fillFromCache(d, namedKey(ep, w.attempts), ep, w, r, at) {
 		return true
 	}
-	if ep.Attempts || !g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
+	if ep.countsAttempts || !g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
 		return false
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; l.Refuses() && !ep.CountsAlone(l.Endpoint, l.Name) {
+		if l := &d.Limits[i]; l.Refuses() && !ep.countsAlone(l.Endpoint, l.Name) {
 			return false
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -33,17 +32,17 @@ type held struct {
 	settled      atomic.Bool
 	unrecorded   atomic.Pointer[Amounts] // a cost that Settle could not record
 
-	leases []*decide.Lease
+	leases []*lease
 	lost   chan struct{} // closed once some places are lost
 	lose   func()        // closes lost
 
-	counting  []*decide.Query // with counts that depend on the response
+	counting  []*ask // with counts that depend on the response
 	responded atomic.Bool
 }
 
 // A reservation is what one call reserved.
 type reservation struct {
-	decide.Reservation
+	callReservation
 	Reserved Amounts
 	Free     bool `json:",omitempty"` // it reserved nothing, because its receipt has paid for it before
 }
@@ -57,27 +56,27 @@ func (c *Charge) load() *held {
 }
 
 // hold adds what the calls of an admitted request charged to its decision.
-func (g *Guard) hold(d *Decision, q *decide.Query, k *decide.Keeper) {
-	for i := range q.Calls {
-		c := &q.Calls[i]
-		if r, ok := q.Reserved(c); ok && !k.Local {
+func (g *Guard) hold(d *Decision, q *ask, k *keeper) {
+	for i := range q.calls {
+		c := &q.calls[i]
+		if r, ok := q.reserved(c); ok && !k.local {
 			h := g.heldBy(d)
-			money, units := q.Estimates(c)
+			money, units := q.estimates(c)
 			reserved := Amounts{money, units}
-			h.reservations = append(h.reservations, reservation{r, reserved, c.Err == nil && c.Result.Duplicate && !reserved.any()})
+			h.reservations = append(h.reservations, reservation{r, reserved, c.err == nil && c.result.Duplicate && !reserved.any()})
 		}
 	}
-	if q.Endpoint.Counting {
+	if q.plan.counting {
 		h := g.heldBy(d)
 		h.counting = append(h.counting, q)
 	}
-	if q.Holder == "" {
+	if q.holder == "" {
 		return
 	}
-	for i := range q.Calls {
-		if c := &q.Calls[i]; c.Err == nil && c.Result.Allowed {
-			if p, ok := q.Places(c); ok {
-				g.heldBy(d).addPlaces(k, p, q.Sent)
+	for i := range q.calls {
+		if c := &q.calls[i]; c.err == nil && c.result.Allowed {
+			if p, ok := q.placesOf(c); ok {
+				g.heldBy(d).addPlaces(k, p, q.sent)
 			}
 		}
 	}
@@ -93,12 +92,12 @@ func (g *Guard) heldBy(d *Decision) *held {
 }
 
 // addPlaces adds places that a call charged, which was sent at a time.
-func (h *held) addPlaces(k *decide.Keeper, p decide.Places, sent monotime.Time) {
+func (h *held) addPlaces(k *keeper, p places, sent monotime.Time) {
 	if h.lost == nil {
 		lost := make(chan struct{})
 		h.lost, h.lose = lost, sync.OnceFunc(func() { close(lost) })
 	}
-	h.leases = append(h.leases, k.Hold(h.guard.located(p), sent, h.lose))
+	h.leases = append(h.leases, k.hold(h.guard.located(p), sent, h.lose))
 }
 
 // Detach returns a Charge with what c holds, and c holds nothing any longer: for work that goes on after the request, such as a hijacked
@@ -143,7 +142,7 @@ func (c *Charge) End(ctx context.Context, e End) {
 		return
 	}
 	for _, l := range h.leases {
-		l.Release()
+		l.release()
 	}
 	h.settleAtEnd(ctx, e)
 	h.respond(ctx, e.Counts)
@@ -163,17 +162,17 @@ func (h *held) respond(ctx context.Context, counts func(*policy.Responses) bool)
 		return
 	}
 	for _, q := range h.counting {
-		skipped := decide.RowSet(0)
-		for i := range q.Rows.All() {
-			if r := q.Endpoint.Rows[i].Count; r != nil && !counts(r) {
+		skipped := rowSet(0)
+		for i := range q.rows.all() {
+			if r := q.plan.rows[i].count; r != nil && !counts(r) {
 				skipped |= 1 << i
 			}
 		}
 		if skipped == 0 {
 			continue
 		}
-		refunds, client := q.RefundRows(skipped), h.guard.asker.Client
-		if q.Share.Local {
+		refunds, client := q.refundRows(skipped), h.guard.asker.client
+		if q.share.local {
 			client = h.guard.local.Load()
 		}
 		h.guard.finish(ctx, func(ctx context.Context) {
@@ -193,7 +192,7 @@ func (c *Charge) Keep() (lost <-chan struct{}) {
 		return nil
 	}
 	for _, l := range h.leases {
-		l.Keep()
+		l.keep()
 	}
 	return h.lost
 }
@@ -222,14 +221,14 @@ func (c *Charge) Release(ctx context.Context) (released bool, err error) {
 	outcome, err := h.callLeases(ctx, LeaseReleased)
 	if err != nil {
 		for _, l := range h.leases {
-			l.Release()
+			l.release()
 		}
 	}
 	return outcome == LeaseReleased && err == nil, err
 }
 
 func (h *held) callLeases(ctx context.Context, outcome LeaseOutcome) (LeaseOutcome, error) {
-	lost, err := decide.CallNow(h.leases, outcome == LeaseReleased)
+	lost, err := callNow(h.leases, outcome == LeaseReleased)
 	if lost {
 		outcome = LeaseLost
 	}
@@ -247,8 +246,8 @@ func (c *Charge) ExpiresAfter() time.Duration {
 }
 
 func (h *held) expiresAfter() time.Duration {
-	first := slices.MinFunc(h.leases, func(a, b *decide.Lease) int { return cmp.Compare(a.Left(), b.Left()) })
-	return first.Left()
+	first := slices.MinFunc(h.leases, func(a, b *lease) int { return cmp.Compare(a.left(), b.left()) })
+	return first.left()
 }
 
 // A LeaseOutcome is the end of a call of Renew or Release.
@@ -262,21 +261,21 @@ const (
 )
 
 // located sets the node of places. The local engine ignores it.
-func (g *Guard) located(p decide.Places) decide.Places {
+func (g *Guard) located(p places) places {
 	if g.split.Load() {
-		p.Node = g.asker.Client.Fcall().Node(context.Background(), p.Subject)
+		p.Node = g.asker.client.Fcall().Node(context.Background(), p.Subject)
 	}
 	return p
 }
 
 func (g *Guard) startPlaces() {
-	g.places.Background, g.places.Do = g.background, func(node string, calls []decide.LeaseCall) {
-		g.asker.CallLeases(node, calls, g.Policy().Timeout)
+	g.places.background, g.places.do = g.background, func(node string, calls []leaseCall) {
+		g.asker.callLeases(node, calls, g.Policy().Timeout)
 	}
-	g.localPlaces.Local = true
-	g.localPlaces.Background, g.localPlaces.Do = g.background, func(_ string, calls []decide.LeaseCall) {
+	g.localPlaces.local = true
+	g.localPlaces.background, g.localPlaces.do = g.background, func(_ string, calls []leaseCall) {
 		for i := range calls {
-			calls[i].Make(context.Background(), g.local.Load())
+			calls[i].send(context.Background(), g.local.Load())
 		}
 	}
 }
@@ -288,8 +287,8 @@ const maxCalls = 64
 type text struct {
 	Namespace    string
 	Endpoint     string
-	Places       []decide.Places `json:",omitempty"`
-	Reservations []reservation   `json:",omitempty"`
+	Places       []places      `json:",omitempty"`
+	Reservations []reservation `json:",omitempty"`
 }
 
 // Text returns what c holds as text, for [Guard.Charge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
@@ -301,8 +300,8 @@ func (c *Charge) Text() string {
 	}
 	t := text{Namespace: h.guard.namespace(), Endpoint: h.endpoint, Reservations: h.reservations}
 	for _, l := range h.leases {
-		if !l.Local() {
-			t.Places = append(t.Places, l.Places)
+		if !l.local() {
+			t.Places = append(t.Places, l.places)
 		}
 	}
 	if len(t.Reservations) == 0 && t.Places == nil {
@@ -333,12 +332,12 @@ func (g *Guard) Charge(encoded string) (*Charge, error) {
 	h := &held{guard: g, endpoint: t.Endpoint, reservations: t.Reservations}
 	for i := range t.Reservations {
 		r := &t.Reservations[i]
-		if !r.Complete() || decide.CheckUnits("guard.charge", r.Reserved.Units) != nil || r.Reserved.Money < 0 {
+		if !r.complete() || checkUnits("guard.charge", r.Reserved.Units) != nil || r.Reserved.Money < 0 {
 			return nil, invalid
 		}
 	}
 	for i := range t.Places {
-		if !t.Places[i].Complete() {
+		if !t.Places[i].complete() {
 			return nil, invalid
 		}
 		h.addPlaces(&g.places, t.Places[i], monotime.Now())
@@ -349,4 +348,4 @@ func (g *Guard) Charge(encoded string) (*Charge, error) {
 }
 
 // namespace is that of every policy of the guard.
-func (g *Guard) namespace() string { return g.asker.Client.Fcall().Namespace() }
+func (g *Guard) namespace() string { return g.asker.client.Fcall().Namespace() }

@@ -5,16 +5,15 @@ import (
 	"time"
 
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
 // compose builds the decision from the results. It skips calls without one.
-func (g *Guard) compose(d *Decision, q *decide.Query) {
+func (g *Guard) compose(d *Decision, q *ask) {
 	d.Allowed = true
-	for i := range q.Calls {
-		if c := &q.Calls[i]; c.Err == nil {
+	for i := range q.calls {
+		if c := &q.calls[i]; c.err == nil {
 			d.addCall(q, c)
 		}
 	}
@@ -24,10 +23,10 @@ func (g *Guard) compose(d *Decision, q *decide.Query) {
 }
 
 // addCall adds one call's outcome. If the subject's own limit and a global limit both refuse, the reason is the subject's limit.
-func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
-	a := &c.Result
+func (d *Decision) addCall(q *ask, c *call) {
+	a := &c.result
 	d.Duplicate = d.Duplicate || a.Duplicate
-	if c.Params.Tiers.Len() > 0 {
+	if c.params.Tiers.Len() > 0 {
 		d.Strikes, d.Tier = int(a.Strikes), int(a.Tier)
 	}
 	if a.Challenge != genguard.AdmitChallengeNone {
@@ -37,23 +36,23 @@ func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
 		return
 	}
 	if d.Allowed {
-		own := refusingOwnRow(q.Endpoint, c)
+		own := refusingOwnRow(q.plan, c)
 		d.Reason = reasonOf(a.Reason, own >= 0)
 		switch {
 		case a.Reason == genguard.AdmitReasonBlocked && a.Refused > 0:
-			d.Refused = string(c.Params.Blocks[a.Refused-1])
+			d.Refused = string(c.params.Blocks[a.Refused-1])
 		case own >= 0 && a.Reason == genguard.AdmitReasonLimit:
-			d.Refused = q.RowSubjects[own]
+			d.Refused = q.rowSubjects[own]
 		case d.Reason == ReasonGlobal:
 		case d.Reason == ReasonChallenge:
-			d.Refused = q.Challenge
+			d.Refused = q.challenge
 		case d.Reason == ReasonBudget || d.Reason == ReasonPenalty || d.Reason == ReasonTooLarge:
 			d.Refused = refusingAccount(q, c)
 		default:
-			d.Refused = string(c.Params.Subject)
+			d.Refused = string(c.params.Subject)
 		}
 		if a.Tier > 0 && a.Refused == 0 {
-			d.Block = c.Params.Block
+			d.Block = c.params.Block
 		}
 		if a.Reason == genguard.AdmitReasonBlocked {
 			d.block, d.Tier = a.RetryAfter, int(a.Tier)
@@ -68,18 +67,18 @@ func (d *Decision) addCall(q *decide.Query, c *decide.Call) {
 }
 
 // addLimits adds the limits in the order of the policy.
-func (d *Decision) addLimits(q *decide.Query) {
+func (d *Decision) addLimits(q *ask) {
 	if d.Limits == nil {
-		d.Limits = make([]LimitState, 0, len(q.Endpoint.Rows))
+		d.Limits = make([]LimitState, 0, len(q.plan.rows))
 	}
-	for i := range q.Rows.All() {
-		for n := range q.Calls {
-			c := &q.Calls[n]
-			rank := c.Limits.Rows.Rank(i)
-			if !c.Limits.Rows.Has(i) || c.Err != nil || rank >= len(c.Result.Limits) {
+	for i := range q.rows.all() {
+		for n := range q.calls {
+			c := &q.calls[n]
+			rank := c.limits.rows.rank(i)
+			if !c.limits.rows.has(i) || c.err != nil || rank >= len(c.result.Limits) {
 				continue
 			}
-			state, got := limitState(&q.Endpoint.Rows[i], &c.Limits.Each[rank], q.RowSubjects[i]), &c.Result.Limits[rank]
+			state, got := limitState(&q.plan.rows[i], &c.limits.each[rank], q.rowSubjects[i]), &c.result.Limits[rank]
 			state.Allowed, state.Remaining = got.Allowed, got.Remaining
 			state.RetryAfter = got.RetryAfter
 			if state.Kind != policy.Concurrency {
@@ -91,12 +90,12 @@ func (d *Decision) addLimits(q *decide.Query) {
 }
 
 // limitState returns a limit as the policy defines it.
-func limitState(r *decide.Row, l *genguard.Limit, subject string) LimitState {
+func limitState(r *planLimit, l *genguard.Limit, subject string) LimitState {
 	s := LimitState{
-		Name: r.Name, Endpoint: r.Endpoint, Subject: subject, Kind: r.Kind,
+		Name: r.name, Endpoint: r.endpoint, Subject: subject, Kind: r.kind,
 		Limit: l.Limit, Window: l.Window, Burst: l.Burst, Global: l.Global, Shadow: l.Shadow,
 	}
-	switch r.Kind {
+	switch r.kind {
 	case policy.Concurrency:
 		s.Window, s.Lease = 0, l.Window
 	case policy.Quota:
@@ -106,18 +105,18 @@ func limitState(r *decide.Row, l *genguard.Limit, subject string) LimitState {
 }
 
 // addBudgets adds the budgets in the order of the policy.
-func (d *Decision) addBudgets(q *decide.Query) {
-	for i := range q.Budgets.All() {
-		for n := range q.Calls {
-			c := &q.Calls[n]
-			if c.Budgets == nil || !c.Budgets.Rows.Has(i) || c.Err != nil {
+func (d *Decision) addBudgets(q *ask) {
+	for i := range q.budgets.all() {
+		for n := range q.calls {
+			c := &q.calls[n]
+			if c.budgets == nil || !c.budgets.rows.has(i) || c.err != nil {
 				continue
 			}
-			if rank := c.Budgets.Rows.Rank(i); rank < len(c.Result.Budgets) {
-				state, got := budgetState(q.Endpoint, &q.Resolved, i, &c.Budgets.Each[rank]), &c.Result.Budgets[rank]
+			if rank := c.budgets.rows.rank(i); rank < len(c.result.Budgets) {
+				state, got := budgetState(q.plan, &q.whom, i, &c.budgets.each[rank]), &c.result.Budgets[rank]
 				state.Allowed, state.RetryAfter = got.Allowed, got.RetryAfter
-				state.Spent, state.Remaining = decide.Millionths(state.Unit, got.Spent), decide.Millionths(state.Unit, got.Remaining)
-				warn := q.Endpoint.Budget(i).Warn
+				state.Spent, state.Remaining = millionths(state.Unit, got.Spent), millionths(state.Unit, got.Remaining)
+				warn := q.plan.budgetPolicy(i).Warn
 				state.Warned = warn > 0 && float64(state.Spent) >= warn*float64(state.Budget)
 				d.Budgets = append(d.Budgets, state)
 			}
@@ -126,17 +125,17 @@ func (d *Decision) addBudgets(q *decide.Query) {
 }
 
 // budgetState returns budget i as a call has it.
-func budgetState(ep *decide.Endpoint, w *decide.Resolved, i int, b *genguard.Budget) BudgetState {
+func budgetState(ep *plan, w *whom, i int, b *genguard.Budget) BudgetState {
 	return BudgetState{
-		Name: ep.Budget(i).Name, Subject: w.BudgetSubjects[i], Unit: b.Unit, Budget: decide.Millionths(b.Unit, b.Budget), Window: b.Window,
-		Every: ep.Budget(i).Every,
+		Name: ep.budgetPolicy(i).Name, Subject: w.budgetSubjects[i], Unit: b.Unit, Budget: millionths(b.Unit, b.Budget), Window: b.Window,
+		Every: ep.budgetPolicy(i).Every,
 	}
 }
 
 // refusingAccount returns the subject of the account that refuses, or "" if it is that of all requests.
-func refusingAccount(q *decide.Query, c *decide.Call) string {
-	for i := range c.Budgets.Rows.All() {
-		if subject := q.BudgetSubjects[i]; c.Budgets.Rows.Rank(i)+1 == int(c.Result.Refused) && !strings.HasPrefix(subject, agreed.GlobalPrefix) {
+func refusingAccount(q *ask, c *call) string {
+	for i := range c.budgets.rows.all() {
+		if subject := q.budgetSubjects[i]; c.budgets.rows.rank(i)+1 == int(c.result.Refused) && !strings.HasPrefix(subject, agreed.GlobalPrefix) {
 			return subject
 		}
 	}
@@ -144,10 +143,10 @@ func refusingAccount(q *decide.Query, c *decide.Call) string {
 }
 
 // refusingOwnRow returns the first row that refuses and is not global, or -1.
-func refusingOwnRow(ep *decide.Endpoint, c *decide.Call) int {
+func refusingOwnRow(ep *plan, c *call) int {
 	n := 0
-	for i := range c.Limits.Rows.All() {
-		if l := &ep.Rows[i].Limit; n < len(c.Result.Limits) && !c.Result.Limits[n].Allowed && !l.Shadow && !l.Global {
+	for i := range c.limits.rows.all() {
+		if l := &ep.rows[i].limit; n < len(c.result.Limits) && !c.result.Limits[n].Allowed && !l.Shadow && !l.Global {
 			return i
 		}
 		n++

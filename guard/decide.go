@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
@@ -66,19 +65,18 @@ type redisCall struct {
 
 // decide fills in an empty decision. It keeps neither d nor r.
 func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monotime.Time) (redisCall, error) {
-	g.overrides.Start()
-	rules := g.rules.Load().ForSubjects(r.Subjects)
-	request := (*decide.Request)(r)
-	ep, err := rules.Endpoint(r.Endpoint)
+	g.overrides.start()
+	rules := g.rules.Load().forSubjects(r.Subjects)
+	ep, err := rules.plan(r.Endpoint)
 	if err != nil {
 		return redisCall{}, err
 	}
-	if err := request.Check(); err != nil {
+	if err := r.check(); err != nil {
 		return redisCall{}, err
 	}
-	if name := rules.Policy.Undefined(r.Subjects); name != "" {
+	if name := rules.policy.Undefined(r.Subjects); name != "" {
 		if g.options.RejectUndefined {
-			return redisCall{}, request.Undefined(name)
+			return redisCall{}, r.undefined(name)
 		}
 		g.hooks.undefined(ctx, r.Endpoint, name)
 		g.warn(noticeUndefined, "no limit counts a subject whose identity the policy does not define", "endpoint", r.Endpoint, "identity", name)
@@ -86,17 +84,17 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
-	var resolved decide.Resolved
-	overrides := rules.Overrides()
-	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+	var resolved whom
+	overrides := rules.current()
+	if err := rules.resolve(&resolved, ep, r, overrides); err != nil {
 		return redisCall{}, err
 	}
-	d.Endpoint, d.Subject = r.Endpoint, resolved.Client
-	if overridden(overrides, d, request) {
+	d.Endpoint, d.Subject = r.Endpoint, resolved.client
+	if overridden(overrides, d, r) {
 		return redisCall{}, nil
 	}
-	if !resolved.Counted(ep) && !ep.Unbounded {
-		err := request.Uncounted()
+	if !resolved.counted(ep) && !ep.unbounded {
+		err := r.uncounted()
 		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", err)
 		return redisCall{}, err
 	}
@@ -106,12 +104,12 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	if err := ctx.Err(); err != nil {
 		return redisCall{}, err
 	}
-	wait := decide.WaitOf(ctx, rules.Policy.Timeout, r.Timeout)
-	if ep.Prefetched != 0 && r.Weight == 1 && !ep.Attempts {
+	wait := patienceOf(ctx, rules.policy.Timeout, r.Timeout)
+	if ep.prefetched != 0 && r.Weight == 1 && !ep.countsAttempts {
 		return g.decidePrefetched(ctx, d, ep, &resolved, r, wait, start)
 	}
-	q := queries.Get().(*decide.Query)
-	q.Build(ep, request, &resolved, g.split.Load())
+	q := queries.Get().(*ask)
+	q.build(ep, r, &resolved, g.split.Load())
 	call, err := g.ask(ctx, d, q, wait)
 	if err == nil {
 		g.cacheOutcome(ep, &resolved, r, d, start)
@@ -123,11 +121,11 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 }
 
 // queries are for reuse: each has 1.5 kB.
-var queries = sync.Pool{New: func() any { return new(decide.Query) }}
+var queries = sync.Pool{New: func() any { return new(ask) }}
 
 // overridden reports whether an override decides the request, and fills in the decision.
-func overridden(o *decide.Overrides, d *Decision, r *decide.Request) bool {
-	refused, decided := o.Decide(r)
+func overridden(o *exceptions, d *Decision, r *Request) bool {
+	refused, decided := o.decide(r)
 	if refused != "" {
 		d.Reason, d.Refused = ReasonDenied, refused
 	} else if decided {
@@ -137,16 +135,16 @@ func overridden(o *decide.Overrides, d *Decision, r *decide.Request) bool {
 }
 
 // ask asks Redis. Failure modes decide what Redis leaves undecided.
-func (g *Guard) ask(ctx context.Context, d *Decision, q *decide.Query, wait decide.Wait) (call redisCall, err error) {
-	if g.asker.Ask(ctx, q, wait) {
-		call = redisCall{function: g.function, took: monotime.Now().Since(q.Sent)}
+func (g *Guard) ask(ctx context.Context, d *Decision, q *ask, wait patience) (call redisCall, err error) {
+	if g.asker.ask(ctx, q, wait) {
+		call = redisCall{function: g.function, took: monotime.Now().Since(q.sent)}
 	}
-	undecided, _ := q.Errors()
+	undecided, _ := q.errors()
 	switch {
-	case undecided != nil && q.OneServer && isCrossSlot(undecided):
+	case undecided != nil && q.oneServer && isCrossSlot(undecided):
 		g.split.Store(true)
-		return g.ask(ctx, d, q.Split(), wait)
-	case undecided != nil && (ctx.Err() != nil || errors.Is(undecided, decide.ErrCallersDeadline)):
+		return g.ask(ctx, d, q.inParts(), wait)
+	case undecided != nil && (ctx.Err() != nil || errors.Is(undecided, errCallersDeadline)):
 		err = cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	default:
 		err = g.conclude(ctx, d, q)
@@ -161,8 +159,8 @@ func (g *Guard) ask(ctx context.Context, d *Decision, q *decide.Query, wait deci
 }
 
 // conclude fills in the decision from the calls' results. An error of an argument or a key fails it; failure modes decide the rest.
-func (g *Guard) conclude(ctx context.Context, d *Decision, q *decide.Query) error {
-	undecided, failed := q.Errors()
+func (g *Guard) conclude(ctx context.Context, d *Decision, q *ask) error {
+	undecided, failed := q.errors()
 	switch {
 	case failed != nil:
 		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", failed)
@@ -182,11 +180,11 @@ func isCrossSlot(err error) bool {
 }
 
 // dropStrays releases the places of calls whose outcome is unknown.
-func (g *Guard) dropStrays(q *decide.Query) {
-	for i := range q.Calls {
-		if c := &q.Calls[i]; decide.MayHaveRun(c.Err) {
-			if p, ok := q.Places(c); ok {
-				g.places.Drop(g.located(p), q.Sent)
+func (g *Guard) dropStrays(q *ask) {
+	for i := range q.calls {
+		if c := &q.calls[i]; mayHaveRun(c.err) {
+			if p, ok := q.placesOf(c); ok {
+				g.places.drop(g.located(p), q.sent)
 			}
 		}
 	}
@@ -194,15 +192,15 @@ func (g *Guard) dropStrays(q *decide.Query) {
 
 // takeBack refunds, in the background, what Redis charged for a request that does not pass. What a call of unknown outcome counted stays,
 // but its reservation ends: also that of a call that is still to come. With a receipt it stays as well, because a repeat may pass by it.
-func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
-	refunds := q.RefundAll()
+func (g *Guard) takeBack(ctx context.Context, q *ask) {
+	refunds := q.refundAll()
 	if len(refunds) > 0 {
-		g.finish(ctx, func(ctx context.Context) { _ = g.refund(ctx, g.asker.Client, refunds) }) // Hooks.Refunded reports the error
+		g.finish(ctx, func(ctx context.Context) { _ = g.refund(ctx, g.asker.client, refunds) }) // Hooks.Refunded reports the error
 	}
-	for i := range q.Calls {
-		c := &q.Calls[i]
-		if r, ok := q.Reserved(c); ok && decide.MayHaveRun(c.Err) && q.Receipt() == "" {
-			money, units := q.Estimates(c)
+	for i := range q.calls {
+		c := &q.calls[i]
+		if r, ok := q.reserved(c); ok && mayHaveRun(c.err) && q.receipt() == "" {
+			money, units := q.estimates(c)
 			reserved := Amounts{money, units}
 			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none(), "") }) // Hooks.Settled reports the error
 		}
@@ -210,15 +208,15 @@ func (g *Guard) takeBack(ctx context.Context, q *decide.Query) {
 }
 
 // refund makes refunds.
-func (g *Guard) refund(ctx context.Context, client *genguard.Client, refunds []decide.Refund) error {
+func (g *Guard) refund(ctx context.Context, client *genguard.Client, refunds []refund) error {
 	var errs []error
 	for i := range refunds {
 		r := &refunds[i]
-		err := r.Make(ctx, client)
-		for _, s := range r.Subjects() {
+		err := r.send(ctx, client)
+		for _, s := range r.subjects() {
 			g.refusals.Invalidate(s)
 		}
-		g.hooks.refunded(ctx, r.Subjects()[0], err)
+		g.hooks.refunded(ctx, r.subjects()[0], err)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

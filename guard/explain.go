@@ -2,7 +2,6 @@ package guard
 
 import (
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 )
 
 // An Explanation describes how guard would decide a request.
@@ -39,49 +38,49 @@ type Explanation struct {
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
-	all, request := g.rules.Load(), (*decide.Request)(&r)
-	rules := all.ForSubjects(r.Subjects)
-	ep, err := rules.Endpoint(r.Endpoint)
+	all := g.rules.Load()
+	rules := all.forSubjects(r.Subjects)
+	ep, err := rules.plan(r.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	if err := request.Check(); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
-	var resolved decide.Resolved
-	overrides := rules.Overrides()
-	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+	var resolved whom
+	overrides := rules.current()
+	if err := rules.resolve(&resolved, ep, &r, overrides); err != nil {
 		return nil, err
 	}
 	e := &Explanation{
 		Request: r,
-		Subject: resolved.Client, Attempts: resolved.Attempts, Challenge: resolved.Challenge,
-		ChallengeRequired: ep.Params.ChallengeRequired, Counted: resolved.Counted(ep), Unbounded: ep.Unbounded,
-		Plan: all.Policy.Plan(r.Subjects), Multiplied: overrides.Multiplied(r.Subjects),
+		Subject: resolved.client, Attempts: resolved.attempts, Challenge: resolved.challenge,
+		ChallengeRequired: ep.params.ChallengeRequired, Counted: resolved.counted(ep), Unbounded: ep.unbounded,
+		Plan: all.policy.Plan(r.Subjects), Multiplied: overrides.multiplied(r.Subjects),
 	}
 	if e.Attempts != "" {
-		e.Block = ep.Block.Name
+		e.Block = ep.block.Name
 	}
 	var d Decision
-	if overridden(overrides, &d, request) {
+	if overridden(overrides, &d, &r) {
 		e.Denied = d.Refused
 		if d.Allowed {
-			e.Allowed = resolved.Client
+			e.Allowed = resolved.client
 		}
 	}
-	for i := range ep.Rows {
-		row := &ep.Rows[i]
-		if !resolved.Rows.Has(i) {
-			e.Missing = append(e.Missing, row.Name)
+	for i := range ep.rows {
+		row := &ep.rows[i]
+		if !resolved.rows.has(i) {
+			e.Missing = append(e.Missing, row.name)
 			continue
 		}
-		e.Limits = append(e.Limits, limitState(row, &ep.Limits(&resolved, 1<<i, decide.Share{}).Each[0], resolved.RowSubjects[i]))
+		e.Limits = append(e.Limits, limitState(row, &ep.limitShape(&resolved, 1<<i, share{}).each[0], resolved.rowSubjects[i]))
 	}
-	if resolved.Budgets != 0 {
-		e.Estimate, e.Units = ep.Estimate, resolved.Units
+	if resolved.budgets != 0 {
+		e.Estimate, e.Units = ep.estimate, resolved.units
 	}
-	for i := range resolved.Budgets.All() {
-		e.Budgets = append(e.Budgets, budgetState(ep, &resolved, i, &ep.Budgets(&resolved, 1<<i, decide.Share{}).Each[0]))
+	for i := range resolved.budgets.all() {
+		e.Budgets = append(e.Budgets, budgetState(ep, &resolved, i, &ep.budgetShape(&resolved, 1<<i, share{}).each[0]))
 	}
 	return e, nil
 }

@@ -4,23 +4,22 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
 // Refuse caches refusals of subjects.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
 	rules := g.rules.Load()
-	ep, err := rules.Endpoint(endpoint)
+	ep, err := rules.plan(endpoint)
 	if err != nil {
 		panic(err)
 	}
 	for _, s := range subjects {
-		var w decide.Resolved
-		rules.Resolve(&w, ep, &decide.Request{Subjects: []string{s}}, nil)
+		var w whom
+		rules.resolve(&w, ep, &Request{Subjects: []string{s}}, nil)
 		d := &Decision{Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter}
-		for i := range w.Rows.All() {
-			d.Limits = append(d.Limits, limitState(&ep.Rows[i], &ep.Rows[i].Limit, s))
+		for i := range w.rows.all() {
+			d.Limits = append(d.Limits, limitState(&ep.rows[i], &ep.rows[i].limit, s))
 		}
 		g.cacheOutcome(ep, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, monotime.Now())
 	}
@@ -31,8 +30,8 @@ func WaitBackground(g *Guard) { g.work.Wait() }
 
 // WakePlaces makes the calls for places that are due within d.
 func WakePlaces(g *Guard, d time.Duration) {
-	g.places.Wake(monotime.Now().Add(d))
-	g.localPlaces.Wake(monotime.Now().Add(d))
+	g.places.wakeAt(monotime.Now().Add(d))
+	g.localPlaces.wakeAt(monotime.Now().Add(d))
 	g.work.Wait()
 }
 

@@ -17,8 +17,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/abuse"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
-	"github.com/rlfunc/rlfunc/guard/internal/override"
+
 	"github.com/rlfunc/rlfunc/guard/internal/refusals"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/reload"
@@ -68,17 +67,17 @@ type Options struct {
 type Guard struct {
 	rdb         fcall.Caller
 	options     Options
-	rules       atomic.Pointer[decide.Rules]
-	asker       decide.Asker
+	rules       atomic.Pointer[snapshot]
+	asker       asker
 	function    string                          // server-side name of the function that decides
 	split       atomic.Bool                     // keys may be on several servers, so each subject needs its own call
 	local       atomic.Pointer[genguard.Client] // nil until a policy needs it
-	localPlaces decide.Keeper                   // in the local engine
+	localPlaces keeper                          // in the local engine
 	blocks      *abuse.Client
 	refusals    *refusals.Cache[*refusal]
 	waiting     waiters
-	places      decide.Keeper // in Redis
-	overrides   override.Watch
+	places      keeper // in Redis
+	overrides   overrideWatch
 	hooks       hooks
 	clock       func() time.Time // finds the periods of quotas
 	log         logger
@@ -115,18 +114,18 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	if !o.NoOverrides {
-		if err := g.overrides.Follow(rdb, clients, o.CacheTTL/2); err != nil {
+		if err := g.overrides.follow(rdb, clients, o.CacheTTL/2); err != nil {
 			return nil, fmt.Errorf("new guard: %w", err)
 		}
 	}
-	g.asker.Client, g.asker.MaxInFlight, g.asker.Background = client, int64(o.MaxInFlight), g.background
+	g.asker.client, g.asker.maxInFlight, g.asker.background = client, int64(o.MaxInFlight), g.background
 	if server, ok := rdb.(*embedded.Server); ok {
-		g.asker.Inline, g.clock = true, server.Now
+		g.asker.inline, g.clock = true, server.Now
 	}
 	g.startPlaces()
 	g.function = client.Fcall().Library().ServerName + "_admit"
 	g.split.Store(splits(rdb))
-	g.asker.Breakers = decide.Breakers{MinLost: o.BreakAfter, OpenFor: o.BreakFor, OnChange: g.breakerChanged}
+	g.asker.breakers = breakers{minLost: o.BreakAfter, openFor: o.BreakFor, onChange: g.breakerChanged}
 	if o.CacheSize > 0 {
 		g.refusals = refusals.New[*refusal](o.CacheSize, o.CacheTTL)
 	}
@@ -194,7 +193,7 @@ func (g *Guard) breakerChanged(node string, open bool) {
 func (g *Guard) Options() Options { return g.options }
 
 // Policy returns the current policy with its defaults filled in.
-func (g *Guard) Policy() *policy.Policy { return g.rules.Load().Policy }
+func (g *Guard) Policy() *policy.Policy { return g.rules.Load().policy }
 
 // SetPolicy replaces the policy from the next request on. If p is not valid, it returns an error and keeps the old policy. The namespace
 // cannot change, because all counts would be lost.
@@ -242,18 +241,18 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 
 // install activates a complete policy. It starts the local engine for the first policy that needs one.
 func (g *Guard) install(p *policy.Policy) error {
-	rules := decide.Compile(p, g.clock, g.startBatches(p.Timeout))
-	if rules.NeedsLocal() && g.local.Load() == nil {
-		local, err := decide.NewLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
+	rules := compile(p, g.clock, g.startBatches(p.Timeout))
+	if rules.needsLocal() && g.local.Load() == nil {
+		local, err := newLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
 		if err != nil {
 			return err
 		}
 		g.local.Store(local)
 	}
 	old := g.rules.Load()
-	g.overrides.Install(rules, func() { g.rules.Store(rules) })
+	g.overrides.install(rules, func() { g.rules.Store(rules) })
 	if old != nil {
-		g.background(old.CloseBatches)
+		g.background(old.closeBatches)
 	}
 	return nil
 }
@@ -314,10 +313,10 @@ func (g *Guard) surviving(work func()) func() {
 // Close waits for calls that are in flight, refunds unused tokens and stops the goroutines of guard and its middleware. Places that requests still have stay until
 // their leases end. Requests that wait go on: end their contexts first. It does not close the Redis client.
 func (g *Guard) Close() error {
-	g.overrides.Close()
-	g.rules.Load().CloseBatches()
-	g.places.Close()
-	g.localPlaces.Close()
+	g.overrides.close()
+	g.rules.Load().closeBatches()
+	g.places.close()
+	g.localPlaces.close()
 	g.work.Wait()
 	g.refusals.Close()
 	g.reload.Lock()

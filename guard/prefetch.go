@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/fcall/prefetch"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -25,20 +25,20 @@ type Prefetch struct {
 // Prefetches returns the prefetched limits, sorted by name. The counts begin with the policy.
 func (g *Guard) Prefetches() []Prefetch {
 	var all []Prefetch
-	g.rules.Load().Batches(func(name string, l *prefetch.Limiter) { all = append(all, Prefetch{name, l.Stats()}) })
+	g.rules.Load().eachBatch(func(name string, l *prefetch.Limiter) { all = append(all, Prefetch{name, l.Stats()}) })
 	slices.SortFunc(all, func(a, b Prefetch) int { return cmp.Compare(a.Limit, b.Limit) })
 	return all
 }
 
 // startBatches returns what starts a limit's batches. Their calls have the deadline of a decision, and circuit breakers.
-func (g *Guard) startBatches(timeout time.Duration) decide.StartBatches {
+func (g *Guard) startBatches(timeout time.Duration) batchStarter {
 	return func(subject fcall.Subject, limit func() genguard.Limit, p *policy.Prefetch) *prefetch.Limiter {
 		around := func(ctx context.Context, call func(context.Context) error) error {
 			node := ""
 			if g.split.Load() {
-				node = g.asker.Client.Fcall().Node(ctx, subject)
+				node = g.asker.client.Fcall().Node(ctx, subject)
 			}
-			permit, ok := g.asker.Breakers.Allow(node)
+			permit, ok := g.asker.breakers.allow(node)
 			if !ok {
 				return ErrBreaker
 			}
@@ -48,12 +48,12 @@ func (g *Guard) startBatches(timeout time.Duration) decide.StartBatches {
 			if err != nil && ctx.Err() != nil {
 				err = ErrTimeout
 			}
-			permit.Done(err)
+			permit.done(err)
 			return err
 		}
 		name := limit().Name
 		observe := func(added prefetch.Stats) { g.hooks.prefetched(Prefetch{name, added}) }
-		tokens, err := prefetch.Guarded(g.asker.Client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around, Observe: observe})
+		tokens, err := prefetch.Guarded(g.asker.client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around, Observe: observe})
 		if err != nil {
 			panic(err) // the policy was checked
 		}
@@ -63,8 +63,8 @@ func (g *Guard) startBatches(timeout time.Duration) decide.StartBatches {
 
 // tokens are what a request took of the batches of its limits.
 type tokens struct {
-	decided decide.RowSet
-	failed  decide.RowSet
+	decided rowSet
+	failed  rowSet
 	cause   error // why rows failed
 	rows    [maxPrefetched]int
 	each    [maxPrefetched]prefetch.Decision // of rows
@@ -77,7 +77,7 @@ const maxPrefetched = 4
 // decidePrefetched decides a request with limits that are prefetched. It takes their tokens first, and returns them if anything refuses.
 // If the request asks for nothing else, it does not call Redis.
 func (g *Guard) decidePrefetched(
-	ctx context.Context, d *Decision, ep *decide.Endpoint, w *decide.Resolved, r *Request, wait decide.Wait, start monotime.Time,
+	ctx context.Context, d *Decision, ep *plan, w *whom, r *Request, wait patience, start monotime.Time,
 ) (call redisCall, err error) {
 	var t tokens
 	if err := t.take(ctx, ep, wait); err != nil {
@@ -90,24 +90,24 @@ func (g *Guard) decidePrefetched(
 		d.Reason, d.RetryAfter = ReasonGlobal, t.each[refused].RetryAfter
 		return redisCall{}, nil
 	}
-	request, rows := (*decide.Request)(r), w.Rows
+	request, rows := r, w.rows
 	others := rows &^ (t.decided | t.failed)
 	switch {
-	case others != 0 || ep.Asks(w, request):
-		q := new(decide.Query)
-		w.Rows = others
-		q.Build(ep, request, w, g.split.Load())
-		w.Rows = rows
+	case others != 0 || ep.asks(w, request):
+		q := new(ask)
+		w.rows = others
+		q.build(ep, request, w, g.split.Load())
+		w.rows = rows
 		if t.failed != 0 {
-			q.AddUndecided(t.failed, t.cause)
+			q.addUndecided(t.failed, t.cause)
 		}
-		wait.For -= monotime.Now().Since(start)
+		wait.most -= monotime.Now().Since(start)
 		if call, err = g.ask(ctx, d, q, wait); err == nil {
 			g.cacheOutcome(ep, w, r, d, start)
 		}
 	case t.failed != 0:
-		q := &decide.Query{Endpoint: ep, Request: *request, Resolved: *w}
-		q.AddUndecided(t.failed, t.cause)
+		q := &ask{plan: ep, request: *request, whom: *w}
+		q.addUndecided(t.failed, t.cause)
 		err = g.conclude(ctx, d, q)
 	default:
 		d.Allowed = true
@@ -122,12 +122,12 @@ func (g *Guard) decidePrefetched(
 }
 
 // take takes a token of each prefetched limit, until one refuses. It returns an error if the caller stopped waiting.
-func (t *tokens) take(ctx context.Context, ep *decide.Endpoint, wait decide.Wait) error {
-	for i := range ep.Prefetched.All() {
+func (t *tokens) take(ctx context.Context, ep *plan, wait patience) error {
+	for i := range ep.prefetched.all() {
 		if t.count == maxPrefetched {
 			return nil
 		}
-		l := ep.Rows[i].Tokens
+		l := ep.rows[i].tokens
 		decision, ok := l.Try()
 		if !ok {
 			var err error
@@ -146,44 +146,100 @@ func (t *tokens) take(ctx context.Context, ep *decide.Endpoint, wait decide.Wait
 		t.decided |= 1 << i
 		t.rows[t.count], t.each[t.count] = i, decision
 		t.count++
-		if !decision.Allowed && !ep.Rows[i].Limit.Shadow {
+		if !decision.Allowed && !ep.rows[i].limit.Shadow {
 			return nil
 		}
 	}
 	return nil
 }
 
-func takeWithin(ctx context.Context, l *prefetch.Limiter, wait decide.Wait) (prefetch.Decision, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, wait.For, wait.Err)
+func takeWithin(ctx context.Context, l *prefetch.Limiter, wait patience) (prefetch.Decision, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, wait.most, wait.err)
 	defer cancel()
 	return l.Take(ctx)
 }
 
 // refused returns the last token's position if its limit refuses the request, or -1.
-func (t *tokens) refused(ep *decide.Endpoint) int {
-	if last := t.count - 1; last >= 0 && !t.each[last].Allowed && !ep.Rows[t.rows[last]].Limit.Shadow {
+func (t *tokens) refused(ep *plan) int {
+	if last := t.count - 1; last >= 0 && !t.each[last].Allowed && !ep.rows[t.rows[last]].limit.Shadow {
 		return last
 	}
 	return -1
 }
 
 // describe adds the limits to the decision.
-func (t *tokens) describe(d *Decision, ep *decide.Endpoint, w *decide.Resolved) {
+func (t *tokens) describe(d *Decision, ep *plan, w *whom) {
 	d.Limits = slices.Grow(d.Limits, t.count)
 	for n := range t.count {
-		row, got := &ep.Rows[t.rows[n]], &t.each[n]
-		state := limitState(row, &row.Limit, w.RowSubjects[t.rows[n]])
+		row, got := &ep.rows[t.rows[n]], &t.each[n]
+		state := limitState(row, &row.limit, w.rowSubjects[t.rows[n]])
 		state.Allowed, state.Remaining, state.RetryAfter, state.ResetAfter = got.Allowed, got.Remaining, got.RetryAfter, got.ResetAfter
 		d.Limits = append(d.Limits, state)
 	}
 }
 
 // refundTokens returns the tokens of a request that does not use them, in the background: a batch that has ended needs a call.
-func (g *Guard) refundTokens(ctx context.Context, ep *decide.Endpoint, t *tokens) {
+func (g *Guard) refundTokens(ctx context.Context, ep *plan, t *tokens) {
 	for n := range t.count {
 		if decision := t.each[n]; decision.Allowed {
-			tokens := ep.Rows[t.rows[n]].Tokens
+			tokens := ep.rows[t.rows[n]].tokens
 			g.finish(ctx, func(ctx context.Context) { tokens.Refund(ctx, decision) })
 		}
 	}
+}
+
+// batchStarter returns what hands out the tokens of a global limit in this process.
+type batchStarter func(subject fcall.Subject, limit func() genguard.Limit, p *policy.Prefetch) *prefetch.Limiter
+
+// batches are the batches of a policy's limits. A limit has the same ones in each tariff.
+type batches struct {
+	start  batchStarter
+	mu     sync.Mutex
+	byName map[string]*prefetch.Limiter
+}
+
+func (b *batches) of(r planLimit, p *policy.Prefetch, clock func() time.Time) *prefetch.Limiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.byName[r.limit.Name] == nil {
+		limit := func() genguard.Limit {
+			l := r.limit
+			if r.calendar != nil {
+				setPeriod(&l, r.calendar.Around(clock()))
+			}
+			return l
+		}
+		b.byName[r.limit.Name] = b.start(r.grouping.global, limit, p)
+	}
+	return b.byName[r.limit.Name]
+}
+
+// eachBatch calls f with each limit's name in Redis and its batches.
+func (rules *snapshot) eachBatch(f func(name string, l *prefetch.Limiter)) {
+	rules.batches.mu.Lock()
+	defer rules.batches.mu.Unlock()
+	for name, l := range rules.batches.byName {
+		f(name, l)
+	}
+}
+
+// closeBatches refunds the tokens that this process holds. Redis decides further requests.
+func (rules *snapshot) closeBatches() {
+	rules.eachBatch(func(_ string, l *prefetch.Limiter) { l.Close() })
+}
+
+// asks reports whether the request asks Redis for more than its limits.
+func (ep *plan) asks(w *whom, r *Request) bool {
+	return w.budgets != 0 || ep.dedup > 0 && r.Receipt != "" ||
+		ep.challenge != nil && (ep.params.ChallengeRequired || r.Challenge != "")
+}
+
+// addUndecided adds a call that failed, for global rows whose batch failed. Failure modes decide it.
+func (q *ask) addUndecided(rows rowSet, cause error) {
+	c := call{err: cause, undecided: true}
+	for i := range rows.all() {
+		c.params.Subject = fcall.Subject(q.rowSubjects[i])
+	}
+	c.limits = q.plan.limitShape(&q.whom, rows, q.share)
+	q.calls = append(q.calls, c)
 }

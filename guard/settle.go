@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 )
 
 // A Settlement is the end of a reservation in one account: the budgets of one subject and unit.
@@ -38,7 +37,7 @@ func (a Amounts) of(unit string) fcall.Micros {
 	}
 	for _, u := range a.Units {
 		if u.Unit == unit {
-			return decide.Millionths(unit, fcall.Micros(u.N))
+			return millionths(unit, fcall.Micros(u.N))
 		}
 	}
 	return 0
@@ -116,7 +115,7 @@ func (c *Charge) Settle(ctx context.Context, actual fcall.Micros, units ...Amoun
 	if h == nil || len(h.reservations) == 0 {
 		return errNoReservation
 	}
-	all, err := decide.InUnits("guard.settle", h.own().Units, units)
+	all, err := inUnits("guard.settle", h.own().Units, units)
 	if err != nil {
 		return err
 	}
@@ -144,7 +143,7 @@ func (h *held) settle(ctx context.Context, actual *Amounts, free bool, unknown U
 		}
 		spent := cmp.Or(actual, &r.Reserved)
 		errs[i] = errPanic
-		settle := func() { _, errs[i] = h.guard.settle(ctx, &r.Reservation, &r.Reserved, *spent, unknown) }
+		settle := func() { _, errs[i] = h.guard.settle(ctx, &r.callReservation, &r.Reserved, *spent, unknown) }
 		if len(h.reservations) == 1 {
 			settle()
 			break
@@ -161,8 +160,8 @@ func (h *held) settle(ctx context.Context, actual *Amounts, free bool, unknown U
 }
 
 // settle settles what one call reserved; nil if it reserved nothing. It reports whether a budget is exceeded then.
-func (g *Guard) settle(ctx context.Context, r *decide.Reservation, reserved *Amounts, actual Amounts, unknown Unknown) (exceeded bool, err error) {
-	result, err := r.Settle(ctx, g.asker.Client, actual.Money, actual.Units)
+func (g *Guard) settle(ctx context.Context, r *callReservation, reserved *Amounts, actual Amounts, unknown Unknown) (exceeded bool, err error) {
+	result, err := r.settle(ctx, g.asker.client, actual.Money, actual.Units)
 	var done []Settlement
 	for i := range r.Budgets {
 		subject, unit := r.Budgets[i].Of, r.Budgets[i].Unit
@@ -188,7 +187,7 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 	spent, err := g.spent(&r)
 	if err != nil {
 		for _, a := range r.Units {
-			g.hooks.settled(ctx, Settlement{Subject: cmp.Or(r.Subjects...), Unit: a.Unit, Actual: decide.Millionths(a.Unit, fcall.Micros(a.N))}, err)
+			g.hooks.settled(ctx, Settlement{Subject: cmp.Or(r.Subjects...), Unit: a.Unit, Actual: millionths(a.Unit, fcall.Micros(a.N))}, err)
 		}
 		g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
 		return false, err
@@ -214,30 +213,30 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 }
 
 // spent returns the reservations that record what a request has spent, none if an override exempts it.
-func (g *Guard) spent(r *Request) (func(split bool) []decide.Reservation, error) {
-	rules, request := g.rules.Load().ForSubjects(r.Subjects), (*decide.Request)(r)
-	ep, err := rules.Endpoint(r.Endpoint)
+func (g *Guard) spent(r *Request) (func(split bool) []callReservation, error) {
+	rules, request := g.rules.Load().forSubjects(r.Subjects), r
+	ep, err := rules.plan(r.Endpoint)
 	if err == nil {
-		err = request.Check()
+		err = request.check()
 	}
 	if err != nil {
 		return nil, err
 	}
-	var resolved decide.Resolved
+	var resolved whom
 	var d Decision
-	overrides := rules.Overrides()
-	if err := rules.Resolve(&resolved, ep, request, overrides); err != nil {
+	overrides := rules.current()
+	if err := rules.resolve(&resolved, ep, request, overrides); err != nil {
 		return nil, err
 	}
-	return func(split bool) []decide.Reservation {
+	return func(split bool) []callReservation {
 		if overridden(overrides, &d, request) && d.Allowed {
 			return nil
 		}
-		return decide.Spent(ep, request, &resolved, split)
+		return spentReservations(ep, request, &resolved, split)
 	}, nil
 }
 
-func (g *Guard) record(ctx context.Context, r *Request, spent []decide.Reservation) (exceeded bool, err error) {
+func (g *Guard) record(ctx context.Context, r *Request, spent []callReservation) (exceeded bool, err error) {
 	actual := Amounts{Units: r.Units}
 	for i := range spent {
 		over, failed := g.settle(ctx, &spent[i], nil, actual, "")
@@ -257,7 +256,7 @@ func (h *held) settleAtEnd(ctx context.Context, e End) {
 		return
 	case free:
 	case e.Used != nil:
-		units, err := decide.InUnits("guard.end", h.own().Units, e.Used.Units)
+		units, err := inUnits("guard.end", h.own().Units, e.Used.Units)
 		if err == nil {
 			actual = &Amounts{e.Used.Money, units}
 		} else {
@@ -282,7 +281,7 @@ const finishWithin = 5 * time.Second
 
 // finish runs work in the background, even if ctx has ended. With an embedded server it is done at once.
 func (g *Guard) finish(ctx context.Context, work func(context.Context)) {
-	if g.asker.Inline {
+	if g.asker.inline {
 		work(context.WithoutCancel(ctx))
 		return
 	}

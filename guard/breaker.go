@@ -1,7 +1,6 @@
-package decide
+package guard
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,14 +8,11 @@ import (
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
-// ErrBreaker means that the circuit breaker of the node is open.
-var ErrBreaker = errors.New("circuit breaker is open")
-
-// Breakers are the circuit breakers of Redis nodes. A breaker opens if at least half of the calls of the last second were lost.
-type Breakers struct {
-	MinLost  int           // the fewest lost calls that open a breaker
-	OpenFor  time.Duration // how long a breaker stays open before a trial call
-	OnChange func(node string, open bool)
+// breakers are the circuit breakers of Redis nodes. A breaker opens if at least half of the calls of the last second were lost.
+type breakers struct {
+	minLost  int           // the fewest lost calls that open a breaker
+	openFor  time.Duration // how long a breaker stays open before a trial call
+	onChange func(node string, open bool)
 
 	standalone breaker
 	nodes      sync.Map // node name to *breaker
@@ -35,7 +31,7 @@ type breaker struct {
 	halves  [2]struct{ calls, lost atomic.Int64 } // the current half window and the previous one
 }
 
-func (bs *Breakers) of(node string) *breaker {
+func (bs *breakers) of(node string) *breaker {
 	if node == "" {
 		return &bs.standalone
 	}
@@ -46,28 +42,28 @@ func (bs *Breakers) of(node string) *breaker {
 	return b.(*breaker)
 }
 
-// A Permit allows one call to a node.
-type Permit struct {
-	breakers *Breakers
+// A permit allows one call to a node.
+type permit struct {
+	breakers *breakers
 	node     string
 	breaker  *breaker
 	trial    bool // the call tests whether the node answers again
 }
 
-// Allow returns a permit, unless the node's breaker is open. The caller reports the call's result by Done, or by Abandon.
-func (bs *Breakers) Allow(node string) (Permit, bool) {
+// allow returns a permit, unless the node's breaker is open. The caller reports the call's result by Done, or by Abandon.
+func (bs *breakers) allow(node string) (permit, bool) {
 	b := bs.of(node)
-	p := Permit{breakers: bs, node: node, breaker: b}
+	p := permit{breakers: bs, node: node, breaker: b}
 	openedAt := b.openedAt.Load()
 	if openedAt == 0 {
 		return p, true
 	}
-	p.trial = monotime.Now().Since(monotime.Time(openedAt)) >= bs.OpenFor && b.trialRunning.CompareAndSwap(false, true)
+	p.trial = monotime.Now().Since(monotime.Time(openedAt)) >= bs.openFor && b.trialRunning.CompareAndSwap(false, true)
 	return p, p.trial
 }
 
-// Done reports the result of a call. The zero Permit ignores it.
-func (p Permit) Done(err error) {
+// done reports the result of a call. The zero permit ignores it.
+func (p permit) done(err error) {
 	if p.breakers == nil {
 		return
 	}
@@ -82,20 +78,20 @@ func (p Permit) Done(err error) {
 	}
 	now.lost.Add(1)
 	calls, lost := b.totals()
-	if lost >= int64(p.breakers.MinLost) && 2*lost >= calls && b.openedAt.CompareAndSwap(0, int64(monotime.Now())) {
-		p.breakers.OnChange(p.node, true)
+	if lost >= int64(p.breakers.minLost) && 2*lost >= calls && b.openedAt.CompareAndSwap(0, int64(monotime.Now())) {
+		p.breakers.onChange(p.node, true)
 	}
 }
 
-// Abandon reports that the request stopped waiting before the call had a result.
-func (p Permit) Abandon() {
+// abandon reports that the request stopped waiting before the call had a result.
+func (p permit) abandon() {
 	if p.trial {
 		p.breaker.trialRunning.Store(false)
 	}
 }
 
 // finishTrial closes the breaker if the trial call was answered. Otherwise the breaker stays open for another period.
-func (p Permit) finishTrial(err error) {
+func (p permit) finishTrial(err error) {
 	b := p.breaker
 	if serverLost(err) {
 		b.openedAt.Store(int64(monotime.Now()))
@@ -107,7 +103,7 @@ func (p Permit) finishTrial(err error) {
 		}
 		b.mu.Unlock()
 		b.openedAt.Store(0)
-		p.breakers.OnChange(p.node, false)
+		p.breakers.onChange(p.node, false)
 	}
 	b.trialRunning.Store(false)
 }

@@ -1,5 +1,4 @@
-// Package override polls Redis for the overrides that operators set at run time.
-package override
+package guard
 
 import (
 	"cmp"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/override"
-	"github.com/rlfunc/rlfunc/guard/internal/decide"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 	"github.com/rlfunc/rlfunc/internal/agreed"
 	"github.com/rlfunc/rlfunc/internal/overrides"
@@ -23,13 +21,13 @@ import (
 
 // Bounds of the time between two polls.
 const (
-	minWait = 100 * time.Millisecond
-	maxWait = 5 * time.Second
+	minPoll = 100 * time.Millisecond
+	maxPoll = 5 * time.Second
 )
 
-// A Watch adds the overrides in Redis to those of the policy. It works in the background, so requests never wait for it. The zero Watch
+// An overrideWatch adds the overrides in Redis to those of the policy. It works in the background, so requests never wait for it. The zero Watch
 // applies only the policy's overrides.
-type Watch struct {
+type overrideWatch struct {
 	client *override.Client // nil if Redis is not polled
 	wait   time.Duration
 	begin  sync.Once
@@ -38,23 +36,23 @@ type Watch struct {
 	end    sync.WaitGroup
 
 	mu      sync.Mutex
-	rules   *decide.Rules // of the current policy
+	rules   *snapshot // of the current policy
 	held    []override.ListOverridesResult
 	asked   monotime.Time // when they were listed
 	ending  *time.Timer   // fires when the next override expires
 	ignored string        // last logged text, so that it is logged once
 }
 
-// Follow configures the watch to poll Redis, within its bounds.
-func (w *Watch) Follow(rdb fcall.Caller, o fcall.Options, every time.Duration) (err error) {
-	w.wait = min(max(every, minWait), maxWait)
+// follow configures the watch to poll Redis, within its bounds.
+func (w *overrideWatch) follow(rdb fcall.Caller, o fcall.Options, every time.Duration) (err error) {
+	w.wait = min(max(every, minPoll), maxPoll)
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	w.client, err = override.New(rdb, o)
 	return err
 }
 
-// Start begins polling. Calls after the first, or after Close, do nothing.
-func (w *Watch) Start() {
+// start begins polling. Calls after the first, or after Close, do nothing.
+func (w *overrideWatch) start() {
 	w.begin.Do(func() {
 		if w.client != nil && w.ctx.Err() == nil {
 			w.end.Go(w.run)
@@ -62,8 +60,8 @@ func (w *Watch) Start() {
 	})
 }
 
-// Close stops the watch.
-func (w *Watch) Close() {
+// close stops the watch.
+func (w *overrideWatch) close() {
 	if w.client == nil {
 		return
 	}
@@ -77,8 +75,8 @@ func (w *Watch) Close() {
 	}
 }
 
-// Install sets the rules of a new policy and applies the overrides to them. It calls store while the overrides cannot change.
-func (w *Watch) Install(rules *decide.Rules, store func()) {
+// install sets the rules of a new policy and applies the overrides to them. It calls store while the overrides cannot change.
+func (w *overrideWatch) install(rules *snapshot, store func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rules = rules
@@ -86,7 +84,7 @@ func (w *Watch) Install(rules *decide.Rules, store func()) {
 	store()
 }
 
-func (w *Watch) run() {
+func (w *overrideWatch) run() {
 	var known *int64
 	logged := false
 	for {
@@ -117,7 +115,7 @@ func unanswered(err error) bool {
 }
 
 // take stores the listed overrides. It counts their TTL from before the call, so that none outlives its entry in Redis.
-func (w *Watch) take(r *override.ListResult, asked monotime.Time) {
+func (w *overrideWatch) take(r *override.ListResult, asked monotime.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held, w.asked = r.Overrides, asked
@@ -125,11 +123,11 @@ func (w *Watch) take(r *override.ListResult, asked monotime.Time) {
 }
 
 // apply applies the overrides to the rules, and again when the next one expires. It logs those that guards ignore.
-func (w *Watch) apply() {
+func (w *overrideWatch) apply() {
 	since := monotime.Now().Since(w.asked)
 	w.held = slices.DeleteFunc(w.held, func(o override.ListOverridesResult) bool { return o.Left <= since })
 	var ignored []string
-	w.rules.Override(overrides.Of(w.rules.Policy, w.held, func(o *override.ListOverridesResult, err error) {
+	w.rules.override(overrides.Of(w.rules.policy, w.held, func(o *override.ListOverridesResult, err error) {
 		short := shortened(o.Subject)
 		ignored = append(ignored, fmt.Sprintf("%q: %s", short, strings.ReplaceAll(err.Error(), o.Subject, short)))
 	}))

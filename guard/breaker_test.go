@@ -1,4 +1,4 @@
-package decide
+package guard
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// breakers returns breakers and a function that lists their changes.
-func breakers(after int, rest time.Duration) (*Breakers, func() []string) {
+// testBreakers returns breakers and a function that lists their changes.
+func testBreakers(after int, rest time.Duration) (*breakers, func() []string) {
 	var mu sync.Mutex
 	var changes []string
-	bs := &Breakers{MinLost: after, OpenFor: rest, OnChange: func(node string, open bool) {
+	bs := &breakers{minLost: after, openFor: rest, onChange: func(node string, open bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		changes = append(changes, fmt.Sprintf("%s %v", node, open))
@@ -24,21 +24,21 @@ func breakers(after int, rest time.Duration) (*Breakers, func() []string) {
 	}
 }
 
-func call(bs *Breakers, node string, err error) bool {
-	permit, ok := bs.Allow(node)
+func callOnce(bs *breakers, node string, err error) bool {
+	permit, ok := bs.allow(node)
 	if ok {
-		permit.Done(err)
+		permit.done(err)
 	}
 	return ok
 }
 
 func TestBreakers_areIndependent(t *testing.T) {
-	bs, changes := breakers(5, time.Hour)
+	bs, changes := testBreakers(5, time.Hour)
 	for range 5 {
-		call(bs, "a", ErrTimeout)
-		call(bs, "b", nil)
+		callOnce(bs, "a", ErrTimeout)
+		callOnce(bs, "b", nil)
 	}
-	if call(bs, "a", nil) || !call(bs, "b", nil) {
+	if callOnce(bs, "a", nil) || !callOnce(bs, "b", nil) {
 		t.Error("a stays closed, or b opened")
 	}
 	if got := changes(); !slices.Equal(got, []string{"a true"}) {
@@ -47,43 +47,43 @@ func TestBreakers_areIndependent(t *testing.T) {
 }
 
 func TestBreakers_stayClosedIfFewCallsAreLost(t *testing.T) {
-	bs, changes := breakers(5, time.Hour)
+	bs, changes := testBreakers(5, time.Hour)
 	for range 100 {
-		call(bs, "", nil)
+		callOnce(bs, "", nil)
 	}
 	for range 64 { // calls that shared a connection
-		call(bs, "", ErrTimeout)
+		callOnce(bs, "", ErrTimeout)
 	}
-	if !call(bs, "", nil) || len(changes()) > 0 {
+	if !callOnce(bs, "", nil) || len(changes()) > 0 {
 		t.Error("64 of 164 lost calls opened it")
 	}
 	for range 100 {
-		call(bs, "", ErrTimeout)
+		callOnce(bs, "", ErrTimeout)
 	}
-	if call(bs, "", nil) {
+	if callOnce(bs, "", nil) {
 		t.Error("still closed though most calls are lost")
 	}
 }
 
 func TestBreakers_allowOneTrialCall(t *testing.T) {
 	const rest = 20 * time.Millisecond
-	bs, changes := breakers(1, rest)
-	call(bs, "", ErrTimeout)
-	if call(bs, "", nil) {
+	bs, changes := testBreakers(1, rest)
+	callOnce(bs, "", ErrTimeout)
+	if callOnce(bs, "", nil) {
 		t.Fatal("it is not open")
 	}
 	time.Sleep(rest)
-	first, ok := bs.Allow("")
-	if _, second := bs.Allow(""); !ok || second {
+	first, ok := bs.allow("")
+	if _, second := bs.allow(""); !ok || second {
 		t.Fatalf("trial call allowed: %v, a second one: %v", ok, second)
 	}
-	first.Abandon()
-	if !call(bs, "", ErrTimeout) || call(bs, "", nil) {
+	first.abandon()
+	if !callOnce(bs, "", ErrTimeout) || callOnce(bs, "", nil) {
 		t.Fatal("no trial call after an abandoned one, or its failure is ignored")
 	}
 	time.Sleep(rest)
 	for i := range 2 {
-		if !call(bs, "", nil) {
+		if !callOnce(bs, "", nil) {
 			t.Errorf("call %d: it stays open though the node answers", i+1)
 		}
 	}

@@ -1,4 +1,4 @@
-package decide
+package guard
 
 import (
 	"container/heap"
@@ -17,38 +17,38 @@ const together = 30
 // maxBatch is the most calls that share a round trip.
 const maxBatch = 64
 
-// A Keeper renews and releases leases. It has one timer, and at most one call under way for each node.
-type Keeper struct {
-	// Do makes the calls of a node, which sets their results.
-	Do func(node string, calls []LeaseCall)
-	// Local is set if the places are in an engine of this process.
-	Local bool
-	// Background runs work outside of the request.
-	Background func(func())
+// A keeper renews and releases leases. It has one timer, and at most one call under way for each node.
+type keeper struct {
+	// do makes the calls of a node, which sets their results.
+	do func(node string, calls []leaseCall)
+	// local is set if the places are in an engine of this process.
+	local bool
+	// background runs work outside of the request.
+	background func(func())
 
 	mu     sync.Mutex
 	leases leaseQueue
 	timer  *time.Timer
 	wakes  monotime.Time       // when the timer fires; 0 while it is stopped
-	nodes  map[string][]*Lease // that wait for a call; a node is present while a goroutine serves it
+	nodes  map[string][]*lease // that wait for a call; a node is present while a goroutine serves it
 	closed bool
 }
 
-// Hold returns the lease on places that a call charged, which was sent at a time. If it is kept and the places are lost, because a
+// hold returns the lease on places that a call charged, which was sent at a time. If it is kept and the places are lost, because a
 // renewal found them gone or none succeeded in time, it calls lost.
-func (k *Keeper) Hold(p Places, sent monotime.Time, lost func()) *Lease {
-	return &Lease{Places: p, keeper: k, begin: sent, position: -1, lost: lost}
+func (k *keeper) hold(p places, sent monotime.Time, lost func()) *lease {
+	return &lease{places: p, keeper: k, begin: sent, position: -1, lost: lost}
 }
 
-// Drop releases places of a call whose outcome is unknown, and refuses it if it has not arrived.
-func (k *Keeper) Drop(p Places, sent monotime.Time) {
-	l := k.Hold(p, sent, func() {})
+// drop releases places of a call whose outcome is unknown, and refuses it if it has not arrived.
+func (k *keeper) drop(p places, sent monotime.Time) {
+	l := k.hold(p, sent, func() {})
 	l.stray = true
-	l.Release()
+	l.release()
 }
 
-// Close ends all renewals. Places that are not released stay until their leases end.
-func (k *Keeper) Close() {
+// close ends all renewals. Places that are not released stay until their leases end.
+func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
@@ -59,7 +59,7 @@ func (k *Keeper) Close() {
 }
 
 // queue makes the call of a lease at a time.
-func (k *Keeper) queue(l *Lease, due monotime.Time) {
+func (k *keeper) queue(l *lease, due monotime.Time) {
 	if k.closed {
 		return
 	}
@@ -68,14 +68,14 @@ func (k *Keeper) queue(l *Lease, due monotime.Time) {
 	k.setTimer(monotime.Now())
 }
 
-func (k *Keeper) unqueue(l *Lease) {
+func (k *keeper) unqueue(l *lease) {
 	if l.position >= 0 && !k.closed {
 		heap.Remove(&k.leases, l.position)
 	}
 }
 
 // setTimer sets the timer for the first lease.
-func (k *Keeper) setTimer(now monotime.Time) {
+func (k *keeper) setTimer(now monotime.Time) {
 	if len(k.leases) == 0 || k.wakes != 0 && k.wakes <= k.leases[0].due {
 		return
 	}
@@ -88,46 +88,46 @@ func (k *Keeper) setTimer(now monotime.Time) {
 	}
 }
 
-func (k *Keeper) wake() { k.Wake(monotime.Now()) }
+func (k *keeper) wake() { k.wakeAt(monotime.Now()) }
 
-// Wake sends all leases that are due by a time. The keeper's timer does so; tests look ahead.
-func (k *Keeper) Wake(now monotime.Time) {
+// wakeAt sends all leases that are due by a time. The keeper's timer does so; tests look ahead.
+func (k *keeper) wakeAt(now monotime.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wakes = 0
-	for len(k.leases) > 0 && k.leases[0].due <= now.Add(k.leases[0].Places.Lease/together) {
-		k.send(heap.Pop(&k.leases).(*Lease))
+	for len(k.leases) > 0 && k.leases[0].due <= now.Add(k.leases[0].places.Lease/together) {
+		k.send(heap.Pop(&k.leases).(*lease))
 	}
 	k.setTimer(monotime.Now())
 }
 
 // send makes the call of a lease, after those of its node that are under way.
-func (k *Keeper) send(l *Lease) {
+func (k *keeper) send(l *lease) {
 	l.calling = true
 	waiting, serving := k.nodes[l.Node]
 	if k.nodes == nil {
-		k.nodes = map[string][]*Lease{}
+		k.nodes = map[string][]*lease{}
 	}
 	k.nodes[l.Node] = append(waiting, l)
 	if !serving {
-		k.Background(func() { k.serve(l.Node) })
+		k.background(func() { k.serve(l.Node) })
 	}
 }
 
 // serve makes the calls of a node until none waits.
-func (k *Keeper) serve(node string) {
+func (k *keeper) serve(node string) {
 	for {
 		calls := k.next(node)
 		if calls == nil {
 			return
 		}
 		sent := monotime.Now()
-		k.Do(node, calls)
+		k.do(node, calls)
 		k.settle(calls, sent)
 	}
 }
 
-func (k *Keeper) next(node string) []LeaseCall {
+func (k *keeper) next(node string) []leaseCall {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	waiting := k.nodes[node]
@@ -136,36 +136,36 @@ func (k *Keeper) next(node string) []LeaseCall {
 		return nil
 	}
 	n := min(len(waiting), maxBatch)
-	calls := make([]LeaseCall, n)
+	calls := make([]leaseCall, n)
 	for i, l := range waiting[:n] {
-		calls[i] = LeaseCall{Lease: l, Release: l.released}
+		calls[i] = leaseCall{lease: l, release: l.released}
 	}
-	k.nodes[node] = append([]*Lease(nil), waiting[n:]...)
+	k.nodes[node] = append([]*lease(nil), waiting[n:]...)
 	return calls
 }
 
 // settle applies the results of calls that were sent at a time.
-func (k *Keeper) settle(calls []LeaseCall, sent monotime.Time) {
+func (k *keeper) settle(calls []leaseCall, sent monotime.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := monotime.Now()
 	for i := range calls {
 		c := &calls[i]
-		l := c.Lease
+		l := c.lease
 		l.calling = false
 		switch over := now >= l.ends(); {
-		case c.Release && (c.Err == nil || over): // without an answer, the lease has ended by itself
-		case c.Release:
-			k.queue(l, now.Add(l.Places.Lease/retries))
+		case c.release && (c.err == nil || over): // without an answer, the lease has ended by itself
+		case c.release:
+			k.queue(l, now.Add(l.places.Lease/retries))
 		case l.released: // meanwhile
 			k.send(l)
-		case c.Err == nil && !c.Lost:
+		case c.err == nil && !c.lost:
 			l.begin = sent
-			k.queue(l, sent.Add(l.Places.Lease/renewals))
-		case c.Err == nil || over:
+			k.queue(l, sent.Add(l.places.Lease/renewals))
+		case c.err == nil || over:
 			l.lost()
 		default:
-			k.queue(l, min(now.Add(l.Places.Lease/retries), l.ends()))
+			k.queue(l, min(now.Add(l.places.Lease/retries), l.ends()))
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (k *Keeper) settle(calls []LeaseCall, sent monotime.Time) {
 const retries = 10
 
 // A leaseQueue is a heap of leases by the time of their next call.
-type leaseQueue []*Lease
+type leaseQueue []*lease
 
 func (q leaseQueue) Len() int           { return len(q) }
 func (q leaseQueue) Less(i, j int) bool { return q[i].due < q[j].due }
@@ -186,7 +186,7 @@ func (q leaseQueue) Swap(i, j int) {
 
 // Push adds a lease.
 func (q *leaseQueue) Push(x any) {
-	l := x.(*Lease)
+	l := x.(*lease)
 	l.position = len(*q)
 	*q = append(*q, l)
 }

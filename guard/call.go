@@ -1,4 +1,4 @@
-package decide
+package guard
 
 import (
 	"context"
@@ -9,63 +9,58 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/guard"
+	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/monotime"
 )
 
 var (
-	// ErrTimeout means that Redis did not answer within the policy's timeout.
-	ErrTimeout = errors.New("no answer from Redis within the timeout")
-	// ErrBusy means that MaxInFlight queries already wait.
-	ErrBusy = errors.New("too many calls are in flight")
-
-	// ErrCallersDeadline means that Redis did not answer before the deadline of the caller's context.
-	ErrCallersDeadline = fmt.Errorf("no answer from Redis before the caller's deadline: %w", context.DeadlineExceeded)
+	// errCallersDeadline means that Redis did not answer before the deadline of the caller's context.
+	errCallersDeadline = fmt.Errorf("no answer from Redis before the caller's deadline: %w", context.DeadlineExceeded)
 
 	// errOwnTimeout means that Redis did not answer within the time that the request itself allows. That says nothing about Redis.
 	errOwnTimeout = fmt.Errorf("no answer from Redis within the request's own timeout: %w", context.DeadlineExceeded)
 )
 
-// An Asker sends queries to Redis, behind the circuit breakers of its nodes.
-type Asker struct {
-	Client      *guard.Client
-	Breakers    Breakers
-	MaxInFlight int64        // queries that wait for Redis
-	Background  func(func()) // runs work outside of the request
-	Inline      bool         // the client is that of this process's engine, which answers at once
+// An asker sends queries to Redis, behind the circuit breakers of its nodes.
+type asker struct {
+	client      *genguard.Client
+	breakers    breakers
+	maxInFlight int64        // queries that wait for Redis
+	background  func(func()) // runs work outside of the request
+	inline      bool         // the client is that of this process's engine, which answers at once
 
 	inFlight atomic.Int64
 	timers   timers
 }
 
-// Ask makes the calls of a query, each by itself, and returns when all have a result or an error, at the latest when the wait is over. It
+// ask makes the calls of a query, each by itself, and returns when all have a result or an error, at the latest when the wait is over. It
 // makes no call that has an error already. It reports whether it made any.
-func (a *Asker) Ask(ctx context.Context, q *Query, wait Wait) (asked bool) {
-	if a.Inline {
-		q.Run(context.WithoutCancel(ctx), a.Client)
+func (a *asker) ask(ctx context.Context, q *ask, wait patience) (asked bool) {
+	if a.inline {
+		q.run(context.WithoutCancel(ctx), a.client)
 		return true
 	}
 	defer a.inFlight.Add(-1)
-	if a.inFlight.Add(1) > a.MaxInFlight {
+	if a.inFlight.Add(1) > a.maxInFlight {
 		q.fail(ErrBusy)
 		return false
 	}
-	q.Sent = monotime.Now()
-	q.context = &callContext{ctx, a.timers.after(wait.policy, q.Sent), wait}
-	if len(q.Calls) > 1 {
+	q.sent = monotime.Now()
+	q.context = &callContext{ctx, a.timers.after(wait.policy, q.sent), wait}
+	if len(q.calls) > 1 {
 		return a.askSeveral(ctx, q)
 	}
-	if asked = a.permit(ctx, q, &q.Calls[0]); asked {
-		a.call(q, &q.Calls[0])
+	if asked = a.permit(ctx, q, &q.calls[0]); asked {
+		a.call(q, &q.calls[0])
 	}
 	return asked
 }
 
 // askSeveral makes calls at the same time. Those to one node share round trips.
-func (a *Asker) askSeveral(ctx context.Context, q *Query) (asked bool) {
+func (a *asker) askSeveral(ctx context.Context, q *ask) (asked bool) {
 	var calls sync.WaitGroup
-	for i := range q.Calls {
-		if c := &q.Calls[i]; a.permit(ctx, q, c) {
+	for i := range q.calls {
+		if c := &q.calls[i]; a.permit(ctx, q, c) {
 			asked = true
 			calls.Go(func() { a.call(q, c) })
 		}
@@ -75,54 +70,54 @@ func (a *Asker) askSeveral(ctx context.Context, q *Query) (asked bool) {
 }
 
 // permit reports whether a call may be made: it has no error, and its node's breaker is closed.
-func (a *Asker) permit(ctx context.Context, q *Query, c *Call) (ok bool) {
-	if c.Err != nil {
+func (a *asker) permit(ctx context.Context, q *ask, c *call) (ok bool) {
+	if c.err != nil {
 		return false
 	}
 	node := ""
-	if !q.OneServer {
-		node = a.Client.Fcall().Node(ctx, c.Params.Subject)
+	if !q.oneServer {
+		node = a.client.Fcall().Node(ctx, c.params.Subject)
 	}
-	if c.permit, ok = a.Breakers.Allow(node); !ok {
-		c.Err = a.explain(ErrBreaker)
+	if c.permit, ok = a.breakers.allow(node); !ok {
+		c.err = a.explain(ErrBreaker)
 	}
 	return ok
 }
 
-func (a *Asker) call(q *Query, c *Call) {
-	if q.context.wait.Own {
+func (a *asker) call(q *ask, c *call) {
+	if q.context.wait.own {
 		a.callBeside(q, c)
 		return
 	}
-	c.Result, c.Err = a.Client.Admit(q.context, c.Params)
-	if ended(c.Err) {
-		c.Err = overdue{a.explain(ErrTimeout), c.Err}
+	c.result, c.err = a.client.Admit(q.context, c.params)
+	if ended(c.err) {
+		c.err = overdue{a.explain(ErrTimeout), c.err}
 	}
-	c.permit.Done(c.Err)
+	c.permit.done(c.err)
 }
 
 // callBeside makes the call of a request that does not wait as long as the policy allows. The call goes on for that long: a client that
 // chooses a short time must neither open the breaker for others nor close a connection, and a Redis that answers nobody opens it.
-func (a *Asker) callBeside(q *Query, c *Call) {
-	ctx, params, permit, end := q.context, c.Params, c.permit, time.NewTimer(q.context.wait.For)
+func (a *asker) callBeside(q *ask, c *call) {
+	ctx, params, permit, end := q.context, c.params, c.permit, time.NewTimer(q.context.wait.most)
 	defer end.Stop()
 	type answer struct {
-		result guard.AdmitResult
+		result genguard.AdmitResult
 		err    error
 	}
 	answered := make(chan answer, 1)
 	a.inFlight.Add(1)
-	a.Background(func() {
+	a.background(func() {
 		defer a.inFlight.Add(-1)
-		result, err := a.Client.Admit(ctx, params)
-		permit.Done(err)
+		result, err := a.client.Admit(ctx, params)
+		permit.done(err)
 		answered <- answer{result, err}
 	})
 	select {
 	case got := <-answered:
-		c.Result, c.Err = got.result, got.err
+		c.result, c.err = got.result, got.err
 	case <-end.C:
-		c.Err = overdue{a.explain(q.context.wait.Err), &fcall.OutcomeError{Function: "guard.admit", Cause: context.DeadlineExceeded}}
+		c.err = overdue{a.explain(q.context.wait.err), &fcall.OutcomeError{Function: "guard.admit", Cause: context.DeadlineExceeded}}
 	}
 }
 
@@ -132,8 +127,8 @@ type overdue struct{ why, err error }
 func (o overdue) Error() string   { return o.why.Error() }
 func (o overdue) Unwrap() []error { return []error{o.why, o.err} }
 
-// MayHaveRun reports whether a call failed and Redis may have run it, or may run it yet.
-func MayHaveRun(err error) bool {
+// mayHaveRun reports whether a call failed and Redis may have run it, or may run it yet.
+func mayHaveRun(err error) bool {
 	return errors.Is(err, fcall.ErrOutcomeUnknown) || errors.Is(err, fcall.ErrReply)
 }
 
@@ -144,31 +139,31 @@ func (u unreachable) Error() string   { return u.err.Error() + ": " + u.dial.Err
 func (u unreachable) Unwrap() []error { return []error{u.err, u.dial} }
 
 // explain adds to an error why Redis cannot be reached, if that is known.
-func (a *Asker) explain(err error) error {
-	if dial := a.Client.Fcall().Unreachable(); dial != nil {
+func (a *asker) explain(err error) error {
+	if dial := a.client.Fcall().Unreachable(); dial != nil {
 		return unreachable{err, dial}
 	}
 	return err
 }
 
-// A Wait is how long a request waits for Redis.
-type Wait struct {
-	For time.Duration
-	Err error // of a request that has waited so long
-	Own bool  // the request itself allows no more
+// A patience is how long a request waits for Redis.
+type patience struct {
+	most time.Duration
+	err  error // of a request that has waited so long
+	own  bool  // the request itself allows no more
 
 	policy time.Duration // that the policy allows
 }
 
-// WaitOf returns the shortest of the policy's timeout, the request's own and the time to the context's deadline, as far as there are such.
-func WaitOf(ctx context.Context, timeout, own time.Duration) Wait {
-	w := Wait{For: timeout, Err: ErrTimeout, policy: timeout}
-	if 0 < own && own < w.For {
-		w.For, w.Err, w.Own = own, errOwnTimeout, true
+// patienceOf returns the shortest of the policy's timeout, the request's own and the time to the context's deadline, as far as there are such.
+func patienceOf(ctx context.Context, timeout, own time.Duration) patience {
+	w := patience{most: timeout, err: ErrTimeout, policy: timeout}
+	if 0 < own && own < w.most {
+		w.most, w.err, w.own = own, errOwnTimeout, true
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline); left < w.For {
-			w.For, w.Err, w.Own = left, ErrCallersDeadline, true
+		if left := time.Until(deadline); left < w.most {
+			w.most, w.err, w.own = left, errCallersDeadline, true
 		}
 	}
 	return w
@@ -202,7 +197,7 @@ func (c *timers) after(d time.Duration, at monotime.Time) *sharedTimer {
 type callContext struct {
 	request context.Context
 	timer   *sharedTimer
-	wait    Wait
+	wait    patience
 }
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.timer.deadline, true }
