@@ -82,7 +82,7 @@ func TestCharge_ofSeveralAccountsAndUnits(t *testing.T) {
 	}
 	text := d.Charge.Detach().Text()
 	for range 2 { // the second does nothing
-		c, err := newGuard(t, rdb, gateway(), guard.Options{}).Charge(text)
+		c, err := newGuard(t, rdb, gateway(), guard.Options{}).ParseCharge(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -411,7 +411,7 @@ func TestCharge_textWithoutReservations(t *testing.T) {
 	if text, err = json.Marshal(edited); err != nil {
 		t.Fatal(err)
 	}
-	c, err := g.Charge(base64.RawURLEncoding.EncodeToString(text))
+	c, err := g.ParseCharge(base64.RawURLEncoding.EncodeToString(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,11 +196,11 @@ func affectedSubjects(d *Decision) []string {
 	return subjects
 }
 
-// Refused returns the decision about a request that is refused whatever other identities it has: an override denies one of its subjects, or
+// KnownRefusal returns the decision about a request that is refused whatever other identities it has: an override denies one of its subjects, or
 // this process knows a block of one, or that only limits refuse which count one alone. It returns nil for any other request, and sends nothing.
 // Middleware asks it for the client's address before it verifies tokens and keys, so that a refused client costs no signatures. request
-// returns the request; Refused does not call it while this process knows of no refusal.
-func (g *Guard) Refused(ctx context.Context, request func() Request) *Decision {
+// returns the request; KnownRefusal does not call it while this process knows of no refusal.
+func (g *Guard) KnownRefusal(ctx context.Context, request func() Request) *Decision {
 	start := monotime.Now()
 	rules := g.rules.Load()
 	overrides := rules.current()

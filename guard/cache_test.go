@@ -47,7 +47,7 @@ func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
 		"settled":   func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 1) },
 		"cancelled": func(t *testing.T, _ *guard.Guard, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 0) },
 		"settled by text": func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			c, err := g.Charge(d.Charge.Detach().Text())
+			c, err := g.ParseCharge(d.Charge.Detach().Text())
 			return errors.Join(err, c.Settle(t.Context(), 1))
 		},
 	} {

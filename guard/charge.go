@@ -291,7 +291,7 @@ type text struct {
 	Reservations []reservation `json:",omitempty"`
 }
 
-// Text returns what c holds as text, for [Guard.Charge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
+// Text returns what c holds as text, for [Guard.ParseCharge] in another process; "" if it holds nothing that Redis knows. Call it after Detach, so
 // that the end of the request does not end it. It has no counts that depend on the response, and no places of failure mode local.
 func (c *Charge) Text() string {
 	h := c.load()
@@ -314,10 +314,10 @@ func (c *Charge) Text() string {
 	return base64.RawURLEncoding.EncodeToString(encoded)
 }
 
-// Charge returns the charge of a text. A text that is none, or is of another namespace, is an error that wraps fcall.ErrArgument.
+// ParseCharge returns the charge of a text. A text that is none, or is of another namespace, is an error that wraps fcall.ErrArgument.
 //
 // A text is not signed. Accept it only from programs that got it from Text.
-func (g *Guard) Charge(encoded string) (*Charge, error) {
+func (g *Guard) ParseCharge(encoded string) (*Charge, error) {
 	invalid := &fcall.ArgumentError{
 		Function: "guard.charge", Name: "charge", Must: "be the text of a charge in namespace " + g.namespace(), Got: fmt.Sprintf("%.16q", encoded),
 	}

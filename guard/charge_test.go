@@ -20,7 +20,7 @@ import (
 // resumed takes up a charge in some process.
 func resumed(t *testing.T, g *guard.Guard, text string) *guard.Charge {
 	t.Helper()
-	c, err := g.Charge(text)
+	c, err := g.ParseCharge(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestCharge_isOfItsNamespace(t *testing.T) {
 	q.Namespace = "other"
 	g, other := newGuard(t, rdb, p, guard.Options{}), newGuard(t, rdb, &q, guard.Options{})
 	text := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}).Charge.Detach().Text()
-	if _, err := other.Charge(text); !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "of a charge in namespace other") {
+	if _, err := other.ParseCharge(text); !errors.Is(err, fcall.ErrArgument) || !strings.Contains(err.Error(), "of a charge in namespace other") {
 		t.Error(err)
 	}
 	if !release(t, g, text) {
@@ -68,7 +68,7 @@ func TestCharge_rejectsOtherText(t *testing.T) {
 		"no subject": forged(`"Subject":"ip=ada"`, `"Subject":""`),
 		"65 places":  forged(`"Places":[`, `"Places":[`+strings.Repeat("{},", 64)),
 	} {
-		if _, err := g.Charge(text); !errors.Is(err, fcall.ErrArgument) {
+		if _, err := g.ParseCharge(text); !errors.Is(err, fcall.ErrArgument) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

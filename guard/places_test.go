@@ -463,7 +463,7 @@ func TestDecide_placesOnACluster(t *testing.T) {
 				continue
 			}
 			// Another process has the others.
-			c, err := other.Charge(d.Charge.Detach().Text())
+			c, err := other.ParseCharge(d.Charge.Detach().Text())
 			if err != nil {
 				t.Fatal(err)
 			}

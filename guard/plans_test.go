@@ -75,11 +75,11 @@ func TestPlan_settlesByItsBudgets(t *testing.T) {
 			return d.Charge.Settle(t.Context(), 20_000_000)
 		}, false},
 		{"tier=pro", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			c, err := g.Charge(d.Charge.Text())
+			c, err := g.ParseCharge(d.Charge.Text())
 			return errors.Join(err, c.Settle(t.Context(), 20_000_000))
 		}, true},
 		{"tier=huge", func(t *testing.T, g *guard.Guard, d *guard.Decision) error {
-			c, err := g.Charge(d.Charge.Text())
+			c, err := g.ParseCharge(d.Charge.Text())
 			return errors.Join(err, c.Settle(t.Context(), 20_000_000))
 		}, false},
 	} {

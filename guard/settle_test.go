@@ -124,7 +124,7 @@ func TestCharge_anotherProcessSettles(t *testing.T) {
 	text := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}).Charge.Detach().Text()
 	worker := newGuard(t, rdb, budgeted(), guard.Options{})
 	for _, actual := range []fcall.Micros{70_000, 90_000} { // the second has no effect
-		c, err := worker.Charge(text)
+		c, err := worker.ParseCharge(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestCharge_aRepeatReservesWhatItCostsMore(t *testing.T) {
 			t.Errorf("after the first one was settled at 0, spent is %s", got)
 		}
 		text := larger.Charge.Detach().Text()
-		c, err := newGuard(t, rdb, p, guard.Options{}).Charge(text)
+		c, err := newGuard(t, rdb, p, guard.Options{}).ParseCharge(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,7 +133,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 	call := web.Call{Header: asked.Header, Operation: method, Path: method}
 	call.Estimate, call.Weight = i.measure(ctx, method, message)
 	if !i.options.Wait {
-		d := i.guard.Refused(ctx, func() guard.Request {
+		d := i.guard.KnownRefusal(ctx, func() guard.Request {
 			who := methods.reader.ReadAddress(asked)
 			return call.Request(e, &who)
 		})

@@ -140,7 +140,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		call.Weight = m.options.Weight(r)
 	}
 	if !m.options.Wait {
-		d := m.guard.Refused(r.Context(), func() guard.Request {
+		d := m.guard.KnownRefusal(r.Context(), func() guard.Request {
 			who := routes.reader.ReadAddress(r)
 			return call.Request(found.Endpoint, &who)
 		})

@@ -153,7 +153,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want)
 		ask(g, guard.Request{Endpoint: string(f), Subjects: []string{ada}}, want) // the breaker is open
 	}
-	unpaid, err := start(t, dead, everything(), watch).Charge(paid.Text())
+	unpaid, err := start(t, dead, everything(), watch).ParseCharge(paid.Text())
 	if err != nil {
 		t.Fatal(err)
 	}

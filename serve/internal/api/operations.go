@@ -60,7 +60,7 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 }
 
 func (a *API) settle(ctx context.Context, r *settleRequest) (*settlement, error) {
-	c, err := a.guard.Charge(r.Charge)
+	c, err := a.guard.ParseCharge(r.Charge)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (a *API) settle(ctx context.Context, r *settleRequest) (*settlement, error)
 }
 
 func (a *API) renew(ctx context.Context, r *chargeRequest) (*renewal, error) {
-	c, err := a.guard.Charge(r.Charge)
+	c, err := a.guard.ParseCharge(r.Charge)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (a *API) renew(ctx context.Context, r *chargeRequest) (*renewal, error) {
 }
 
 func (a *API) release(ctx context.Context, r *chargeRequest) (*release, error) {
-	c, err := a.guard.Charge(r.Charge)
+	c, err := a.guard.ParseCharge(r.Charge)
 	if err != nil {
 		return nil, err
 	}
