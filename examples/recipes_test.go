@@ -165,7 +165,7 @@ func TestRecipes_doWhatThePageSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 5_000_000, Window: 24 * time.Hour})})
+			r, err := budgets.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 5_000_000, Window: 24 * time.Hour, Name: "day"})})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -127,7 +128,7 @@ func (d *Decision) addBudgets(q *ask) {
 // budgetState returns budget i as a call has it.
 func budgetState(ep *plan, w *whom, i int, b *genguard.Budget) BudgetState {
 	return BudgetState{
-		Name: ep.budgetPolicy(i).Name, Subject: w.budgetSubjects[i], Unit: b.Unit, Budget: millionths(b.Unit, b.Budget), Window: b.Window,
+		Name: ep.budgetPolicy(i).Name, Subject: w.budgetSubjects[i], Unit: b.Unit, Budget: millionths(b.Unit, b.Budget), Window: cmp.Or(b.Window, b.Next.Sub(b.Start)),
 		Every: ep.budgetPolicy(i).Every,
 	}
 }

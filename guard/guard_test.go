@@ -616,7 +616,7 @@ func TestNamespace_isOneForAllLibraries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
+		peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour, Name: "day"})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -275,7 +275,7 @@ func spentWithoutRedis(t *testing.T, receipt string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour, Name: "day"})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func (ep *plan) budgetShape(w *whom, rows rowSet, share share) *budgetShape {
 		b.Budget = fcall.Micros(share.apply(int64(b.Budget), ep.share))
 		if c := ep.budgets[i].calendar; c != nil {
 			period := c.Around(ep.clock())
-			b.Window, b.Previous, b.Start, b.After = period.Next.Sub(period.Start), period.Previous, period.Start, period.After
+			b.Previous, b.Start, b.Next, b.After = period.Previous, period.Start, period.Next, period.After
 			p.narrow(period)
 		}
 		p.each = append(p.each, b)

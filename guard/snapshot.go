@@ -202,7 +202,7 @@ func (ep *plan) addCost(p *policy.Policy, e *policy.Endpoint) {
 	ep.estimate = fcall.Micros(e.Cost.Estimate)
 	for i := range p.Budgets {
 		b := &p.Budgets[i]
-		row := genguard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit}
+		row := genguard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit, Name: b.Name}
 		if b.Unit != "" {
 			row.Budget /= wholeUnit
 			if !slices.ContainsFunc(ep.units, func(a Amount) bool { return a.Unit == b.Unit }) {

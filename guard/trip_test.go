@@ -23,7 +23,7 @@ func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Mi
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject(subject), Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject(subject), Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour, Name: "day"})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,10 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIREAT', key, now_ms() + math.ceil(ttl_us / 1000) + late_ms)
 end
 
+function clock.expire_at(key, end_us)
+  redis.call('PEXPIREAT', key, math.ceil(end_us / 1000) + late_ms)
+end
+
 function clock.extend(key, ttl_us)
   local end_ms = now_ms() + math.ceil(ttl_us / 1000) + late_ms
   return redis.call('PEXPIREAT', key, end_ms, 'GT') == 1 or redis.call('PEXPIREAT', key, end_ms, 'NX') == 1

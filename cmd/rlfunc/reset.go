@@ -39,13 +39,13 @@ guard.Options.CacheTTL, a few seconds, so it can take that long until every proc
 				c.command, c.question = "reset --limit "+names, "Delete the counts of %s for "+names+"?"
 			}
 			var rows []ratelimit.Limit
-			var units []string
+			var budgets []cost.Budget
 			c.check = func(s *service.Service, subject string) (err error) {
-				rows, units, err = s.LimitsOf(subject, only)
+				rows, budgets, err = s.LimitsOf(subject, only)
 				return err
 			}
 			c.apply = func(ctx context.Context, rdb fcall.Caller, p *policy.Policy, subject string) (string, error) {
-				return resetCounts(ctx, rdb, p.Namespace, fcall.Subject(subject), rows, units)
+				return resetCounts(ctx, rdb, p.Namespace, fcall.Subject(subject), rows, budgets)
 			}
 			return a.change(cmd.Context(), args[0], &c)
 		},
@@ -54,8 +54,8 @@ guard.Options.CacheTTL, a few seconds, so it can take that long until every proc
 	return a.withChange(cmd, &c)
 }
 
-// resetCounts deletes the counts of limits, and of the budgets in these units.
-func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, units []string) (string, error) {
+// resetCounts deletes the counts of limits and budgets.
+func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subject fcall.Subject, rows []ratelimit.Limit, budgets []cost.Budget) (string, error) {
 	o := fcall.Options{Namespace: namespace}
 	limits, err := ratelimit.New(rdb, o)
 	if err != nil {
@@ -73,8 +73,8 @@ func resetCounts(ctx context.Context, rdb fcall.Caller, namespace string, subjec
 		}
 		existed = existed || r.Existed
 	}
-	for _, unit := range units {
-		r, err := costs.Reset(ctx, cost.ResetParams{Subject: subject, Unit: unit})
+	for some := range slices.Chunk(budgets, 16) {
+		r, err := costs.Reset(ctx, cost.ResetParams{Subject: subject, Budgets: cost.PackBudget(some...)})
 		if err != nil {
 			return "", err
 		}

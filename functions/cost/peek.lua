@@ -1,5 +1,5 @@
 --- Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.
---- @use clock accounts budget reservation reservation_record unit_amount
+--- @use clock budget reservation reservation_record spendings unit_amount
 --- @flags  no-writes
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    record      string[reservation:<receipt>] what the receipt has reserved
@@ -11,7 +11,7 @@
 --- @result reason      enum(none,budget,penalty,too_large) why it would be refused; too_large: the estimate alone exceeds a budget
 --- @result status      enum(unknown,reserved,settled,lapsed) status of the receipt. lapsed: reserved, not settled, and no longer counted
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
---- @result reset_after duration            wait until nothing counts in the accounts; 0 when nothing does
+--- @result reset_after duration            wait until nothing counts; 0 when nothing does
 --- @result budgets     group(budget)       one row per budget
 --- @error  RLARG                           a budget's periods contradict each other, or are not near the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
@@ -33,5 +33,5 @@ local function peek(record, budgets, budgets_spent, estimate_micros, receipt, un
   if found then
     status = found.settled and 'settled' or found.until_us > now_us and 'reserved' or 'lapsed'
   end
-  return answer.reason == 'none', answer.reason, status, answer.retry_us, accounts.reset_us(answer.all), answer.rows
+  return answer.reason == 'none', answer.reason, status, answer.retry_us, spendings.reset_us(answer.all), answer.all
 end

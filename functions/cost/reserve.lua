@@ -4,7 +4,7 @@
 --- counts for hold at most, rounded up likewise. The same receipt again is allowed and charges nothing, while its estimate counts and once it is
 --- settled, for twice the longest window; a larger amount than before is charged as that of a new receipt. A refused call writes nothing, so
 --- its receipt can be used again. If the clock is set back, what was stored further ahead than a window does not count.
---- @use clock accounts budget reservation reservation_record unit_amount
+--- @use clock budget reservation reservation_record spendings unit_amount
 --- @subject                    whose money it is: a stable identity, never a session
 --- @key    record      string[reservation:<receipt>] what the receipt has reserved
 --- @arg    receipt     text[256]           the request's own ID
@@ -17,7 +17,7 @@
 --- @result duplicate   bool                whether the receipt was charged before, so that this call charged nothing
 --- @result reason      enum(none,budget,penalty,too_large) why it is refused; too_large: the estimate alone exceeds a budget
 --- @result retry_after duration            wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will
---- @result reset_after duration            wait until nothing counts in the accounts; 0 when nothing does
+--- @result reset_after duration            wait until nothing counts; 0 when nothing does
 --- @result budgets     group(budget)       one row per budget
 --- @error  RLARG                           a budget's periods contradict each other, or are not near the server's time
 --- @error  RLSTATE                         a key holds data that this library did not write
@@ -37,5 +37,5 @@ local function reserve(record, receipt, estimate_micros, budgets, budgets_spent,
   if answer.reason == 'none' then
     reservation.reserve(call, answer)
   end
-  return answer.reason == 'none', answer.free, answer.reason, answer.retry_us, accounts.reset_us(answer.all), answer.rows
+  return answer.reason == 'none', answer.free, answer.reason, answer.retry_us, spendings.reset_us(answer.all), answer.all
 end

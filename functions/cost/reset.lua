@@ -1,10 +1,14 @@
---- Forgets everything that a subject has spent and reserved, and its penalty.
+--- Forgets everything that is spent of budgets, and their penalties.
 ---
 --- A later settlement of an earlier reservation still records what it cost.
+--- @use budget
 --- @subject                    whose money it is: a stable identity, never a session
---- @key    bucket      hash[spent:<unit>]  what the account has spent
---- @arg    unit        text[32]?           unit of the account: tokens; money when omitted
+--- @arg    budgets     group(budget)[1..16] budgets to reset, each optionally of its own subject
 --- @result existed     bool                whether there was anything to reset
-local function reset(bucket, unit)
-  return redis.call('DEL', bucket) > 0
+local function reset(budgets, budgets_spent)
+  local existed = 0
+  for i = 1, #budgets do
+    existed = existed + redis.call('DEL', budgets_spent[i])
+  end
+  return existed > 0
 end

@@ -2,8 +2,8 @@
 ---
 --- Attempts, and the block that they start, belong to the call's subject; each limit, the receipt, the budgets and the challenge may belong to
 --- another, or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. Otherwise every limit, the
---- budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject
---- and unit are one account; what is unreserved must fit it, but is not charged. With tiers the call is an attempt: the threshold-th is refused.
+--- budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. What is
+--- unreserved must fit its budgets, but is not charged. With tiers the call is an attempt: the threshold-th is refused.
 ---
 --- A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and reserves, under its own name, what
 --- its estimate exceeds those of before. It pays global limits again, and holds places of its own. With repeats, that many repeats pass, as
@@ -49,8 +49,8 @@
 --- @result duplicate      bool                     whether its receipt was known, so that it paid only what it costs more than before, and limits that count repeats
 --- @result reason         enum(none,blocked,tier,limit,penalty,budget,too_large,challenge) why it is refused: the first of these if several do; none when allowed
 --- @result tier           count[0..8]              tier that started the block; 0 when none did, and when blocked manually
---- @result refused        count[0..16]             whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and too_large
----     that of the account's first budget; 0 for the call's subject, and for any other reason
+--- @result refused        count[0..16]             whose block or which budget refuses: the subject's position in blocks, or with reason penalty, budget and too_large
+---     the budget's; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
 --- @result at             time                     when it was decided, for refund; the epoch when refused, and if nothing needed the clock
@@ -61,7 +61,7 @@
 --- @result tiers.count    count[0..1000000]        attempts in the tier's window, including this one if it was recorded: 3
 --- @result tiers.remaining count[0..10000]         attempts left before the block: 1 when 3 are counted and the 5th is refused
 --- @records the attempt that tiers count, and the block that it starts
---- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
+--- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or rows would be one budget
 --- @error  RLSTATE                                 a key holds data that its library did not write
 local function admit(bucket, known, attempts, strikes, challenges, left, record, started, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
     budgets, budgets_spent, estimate_micros, hold_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
@@ -94,29 +94,29 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
   local request = {
     now_us = clock_us, limits = limits, states = limits_state, weight = weight, holder = holder, known = known, repeated = repeated, repeats = repeats,
     dedup_us = dedup_us, challenges = challenges, challenge = challenge, challenge_required = challenge_required, payload = payload,
-    costs = {key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us, now_us = clock_us},
+    key = record, budgets = budgets, keys = budgets_spent, amount_micros = estimate_micros, units = units, hold_us = hold_us,
   }
-  local parts, failure = request_parts.check(request)
-  if not parts then
+  local failure = request_parts.check(request)
+  if failure then
     return nil, failure
   end
-  local reason, outcome, wait_us = parts.reason, parts.outcome, parts.wait_us
-  local counted = #tiers > 0 and (not repeated or repeats ~= nil) and (parts.refused_beyond_global or not count_refused)
+  local reason, outcome, wait_us, cost = request.reason, request.outcome, request.wait_us, request.cost
+  local counted = #tiers > 0 and (not repeated or repeats ~= nil) and (request.refused_beyond_global or not count_refused)
   local tried_tiers, no_attempts = attempt_set.check(attempts, strikes, tiers, strike_memory_us, clock_us, false, counted)
   if not tried_tiers then
     return nil, no_attempts
   end
   reason = tried_tiers.tier > 0 and 'tier' or reason
   if reason == 'none' then
-    request_parts.charge(request, parts, counted)
+    request_parts.charge(request, counted)
   end
   if counted then
     wait_us = math.max(wait_us, attempt_set.record(tried_tiers, started or bucket, escalation))
   end
   if reason == 'none' then
-    return true, repeated ~= false, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+    return true, repeated ~= false, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, request.rows, cost.all, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
-  local account = reason == parts.cost.reason and parts.cost.place or 0
-  return false, repeated ~= false, reason, tried_tiers.tier, account, tried_tiers.strikes, wait_us, 0, outcome, parts.rows, parts.cost.rows, tried_tiers.rows
+  place = reason == cost.reason and cost.place or 0
+  return false, repeated ~= false, reason, tried_tiers.tier, place, tried_tiers.strikes, wait_us, 0, outcome, request.rows, cost.all, tried_tiers.rows
 end

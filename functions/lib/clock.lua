@@ -89,6 +89,11 @@ function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
 end
 
+-- Lets a key expire at a time, which must not be over.
+function clock.expire_at(key, end_us)
+  redis.call('PEXPIREAT', key, math.ceil(end_us / 1000))
+end
+
 -- Extends a key's expiry by a span that calls repeat, but never shortens it: for keys that hold entries of several callers. Returns whether
 -- none of them needs the key longer.
 function clock.extend(key, span_us)

@@ -284,7 +284,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=85
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=117 file=functions/lib/clock.lua
 
 
 
@@ -374,6 +374,11 @@ end
 
 function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
+end
+
+
+function clock.expire_at(key, end_us)
+  redis.call('PEXPIREAT', key, math.ceil(end_us / 1000))
 end
 
 
@@ -491,7 +496,7 @@ end
 return block_state
 end)()
 
-local attempt_set = (function() -- rlfunc: lines=114 file=functions/lib/abuse/attempt_set.lua
+local attempt_set = (function() -- rlfunc: lines=116 file=functions/lib/abuse/attempt_set.lua
 
 
 
@@ -502,6 +507,8 @@ local attempt_set = (function() -- rlfunc: lines=114 file=functions/lib/abuse/at
 
 
 local attempt_set = {}
+
+local none = {strikes = 0, rows = {}, tier = 0}
 
 
 local first_strike, max_strikes = '-64', 64
@@ -538,13 +545,13 @@ end
 
 
 function attempt_set.check(attempts, strikes, tiers, memory_us, clock_us, blocked, recorded)
+  if not attempts or not strikes then
+    return none
+  end
   local set = {
     key = attempts, strikes_key = strikes, tiers = tiers, clock_us = clock_us, memory_us = memory_us, newest_us = 0, longest_us = 0,
     strikes = 0, answered = {}, rows = {}, tier = 0, reached = '',
   }
-  if not attempts or not strikes then
-    return set
-  end
   for i = 1, #tiers do
     set.longest_us = math.max(set.longest_us, tiers[i].window_us)
   end

@@ -195,7 +195,7 @@ local rlfunc = (function() -- rlfunc: shared lines=188
   return entry
 end)()
 
-local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=117 file=functions/lib/clock.lua
 
 
 
@@ -285,6 +285,11 @@ end
 
 function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
+end
+
+
+function clock.expire_at(key, end_us)
+  redis.call('PEXPIREAT', key, math.ceil(end_us / 1000))
 end
 
 

@@ -37,7 +37,7 @@ type PeekResult struct {
 	Status PeekStatus
 	// RetryAfter: wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will.
 	RetryAfter time.Duration
-	// ResetAfter: wait until nothing counts in the accounts; 0 when nothing does.
+	// ResetAfter: wait until nothing counts; 0 when nothing does.
 	ResetAfter time.Duration
 	// Budgets: one row per budget.
 	Budgets []BudgetResult

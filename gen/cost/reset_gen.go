@@ -10,14 +10,14 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-var resetFunction = &fcall.Function{Library: Library, Name: "reset", ServerName: "cost_v1_reset", Omissible: 1}
+var resetFunction = &fcall.Function{Library: Library, Name: "reset", ServerName: "cost_v1_reset"}
 
 // ResetParams are the arguments of Reset.
 type ResetParams struct {
 	// Subject is whose money it is: a stable identity, never a session. The call's keys are made from it.
 	Subject fcall.Subject
-	// Unit: unit of the account: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
-	Unit string
+	// Budgets: budgets to reset, each optionally of its own subject. 1 to 16 rows.
+	Budgets fcall.Rows[Budget]
 }
 
 // ResetResult is the result of Reset.
@@ -32,7 +32,7 @@ func readResetResult(reply *fcall.Reply) ResetResult {
 	}
 }
 
-// Reset forgets everything that a subject has spent and reserved, and its penalty.
+// Reset forgets everything that is spent of budgets, and their penalties.
 //
 // A later settlement of an earlier reservation still records what it cost.
 func (c *Client) Reset(ctx context.Context, p ResetParams) (ResetResult, error) {
@@ -45,8 +45,8 @@ func (c *Client) QueueReset(ctx context.Context, pipe redis.Pipeliner, p ResetPa
 }
 
 func (c *Client) resetArgs(p ResetParams) *fcall.Args {
-	a := c.fcall.Args(resetFunction, 1, 1)
-	a.KeyOf(p.Subject, "spent", p.Unit)
-	a.OptText(p.Unit)
+	a := c.fcall.Args(resetFunction, 0+p.Budgets.Keys(), 1)
+	a.GroupKeys(p.Budgets.Group, p.Subject)
+	a.Group(p.Budgets.Group)
 	return a
 }

@@ -11,42 +11,51 @@ import (
 // Budget is one row of the groups that take their rows from lib/budget.lua.
 //
 // Besides the bounds of each, by their names on the server:
-//   - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with periods
-//     has all three.
-//   - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each other.
+//   - (window_us == nil) == (start_us ~= nil): a budget has a window or periods.
+//   - start_us ~= nil or not (previous_us or next_us or after_us): only a budget with periods has their times.
+//   - start_us == nil or name and previous_us and next_us and after_us: a budget with periods has a name and all
+//     four times.
+//   - start_us == nil or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+//     each other.
 //   - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
 type Budget struct {
 	// Budget: most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15.
 	Budget fcall.Micros
-	// Window: length of the window. Another length is another count. From 1ms to 3650 days.
+	// Window: length of the window; a budget has that or periods. Another length is another count. From 1ms to
+	// 3650 days. The zero value omits it.
 	Window time.Duration
-	// Previous: of a budget with periods of the calendar: when the period before starts, as in quota. From
-	// 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
-	Previous time.Time
-	// Start: when the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-	// The zero value omits it.
-	Start time.Time
-	// After: when the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. The zero
-	// value omits it.
-	After time.Time
 	// Unit: unit of the budget: tokens; money when omitted. 1 to 32 bytes. The zero value omits it.
 	Unit string
+	// Name: tells budgets of one subject apart that have the same unit and window: month. Required with periods.
+	// 1 to 64 bytes. The zero value omits it.
+	Name string
+	// Previous: as in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits
+	// it.
+	Previous time.Time
+	// Start: as in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	Start time.Time
+	// Next: as in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	Next time.Time
+	// After: as in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. The zero value omits it.
+	After time.Time
 	// Of is the subject of the row's keys. Defaults to the call's subject.
 	Of fcall.Subject
 }
 
 // PackBudget encodes rows. Keep the result: calls then encode nothing, and the server decodes the rows once.
 func PackBudget(rows ...Budget) fcall.Rows[Budget] {
-	p := fcall.NewPacker(2)
+	p := fcall.NewPacker(1)
 	for _, row := range rows {
 		p.Row(row.Of)
 		p.Int(int64(row.Budget))
-		p.Duration(row.Window)
+		p.OptDuration(row.Window)
+		p.OptText(row.Unit)
+		p.OptText(row.Name)
 		p.OptTime(row.Previous)
 		p.OptTime(row.Start)
+		p.OptTime(row.Next)
 		p.OptTime(row.After)
-		p.OptText(row.Unit)
-		p.RowKey("spent", row.Unit)
+		p.RowKey(fcall.Suffix(fcall.Suffix("spent", row.Unit), row.Window), row.Name)
 	}
 	return fcall.Pack(rows, p)
 }

@@ -23,8 +23,8 @@ type SettleParams struct {
 	Actual fcall.Micros
 	// Budgets: budgets of the reservation, each optionally of its own subject. 1 to 16 rows.
 	Budgets fcall.Rows[Budget]
-	// Penalty: how long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to
-	// 3650 days. The zero value omits it.
+	// Penalty: how long a budget refuses reservations if the settlement exceeds it. From 1ms to 3650 days. The
+	// zero value omits it.
 	Penalty time.Duration
 	// Units: actual cost in other units than money; 0 in those that are omitted. 0 to 4 rows.
 	Units fcall.Rows[UnitAmount]
@@ -86,7 +86,7 @@ const (
 // estimate of before a reset is not taken back.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: what an account has spent would exceed 2^53 - 1
+//   - RLARG: what is spent of a budget would exceed 2^53 - 1
 //   - RLSTATE: a key holds data that this library did not write
 func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, error) {
 	return fcall.Call(ctx, c.settleArgs(p), readSettleResult)

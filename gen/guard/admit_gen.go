@@ -122,8 +122,8 @@ type AdmitResult struct {
 	Reason AdmitReason
 	// Tier: tier that started the block; 0 when none did, and when blocked manually.
 	Tier int64
-	// Refused: whose block or account refuses: the subject's position in blocks, or with reason penalty, budget
-	// and too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+	// Refused: whose block or which budget refuses: the subject's position in blocks, or with reason penalty,
+	// budget and too_large the budget's; 0 for the call's subject, and for any other reason.
 	Refused int64
 	// Strikes: blocks within the strike memory, including one that starts now; 0 without tiers and when blocked.
 	Strikes int64
@@ -208,9 +208,8 @@ const (
 // Attempts, and the block that they start, belong to the call's subject; each limit, the receipt, the budgets
 // and the challenge may belong to another, or to all subjects together. An active block of any of them
 // refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the challenge must allow;
-// then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. Budgets of one subject and
-// unit are one account; what is unreserved must fit it, but is not charged. With tiers the call is an
-// attempt: the threshold-th is refused.
+// then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. What is unreserved must
+// fit its budgets, but is not charged. With tiers the call is an attempt: the threshold-th is refused.
 //
 // A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and
 // reserves, under its own name, what its estimate exceeds those of before. It pays global limits again, and
@@ -222,7 +221,7 @@ const (
 // charges nothing.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges would exceed 2^53 - 1
+//   - RLARG: limits contradict each other, budgets lack an ID, the holder has left, or rows would be one budget
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Admit(ctx context.Context, p AdmitParams) (AdmitResult, error) {
 	return fcall.Call(ctx, c.admitArgs(p), readAdmitResult)

@@ -15,7 +15,7 @@ var settleFunction = &fcall.Function{Library: Library, Name: "settle", ServerNam
 
 // SettleParams are the arguments of Settle.
 type SettleParams struct {
-	// Subject is the subject of the admit call; each account has its own key. The call's keys are made from it.
+	// Subject is the subject of the admit call; each budget has its own key. The call's keys are made from it.
 	Subject fcall.Subject
 	// Budgets: budgets of the admit call. 1 to 16 rows.
 	Budgets fcall.Rows[Budget]
@@ -23,8 +23,8 @@ type SettleParams struct {
 	Reservation string
 	// Actual: actual cost, in money. From 0 to 10^15. Defaults to 0.
 	Actual fcall.Micros
-	// Penalty: how long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to
-	// 3650 days. The zero value omits it.
+	// Penalty: how long a budget refuses reservations if the settlement exceeds it. From 1ms to 3650 days. The
+	// zero value omits it.
 	Penalty time.Duration
 	// Units: actual cost in other units than money. 0 to 4 rows.
 	Units fcall.Rows[UnitAmount]
@@ -34,7 +34,7 @@ type SettleParams struct {
 type SettleResult struct {
 	// Outcome: what was done, as in cost.settle.
 	Outcome SettleOutcome
-	// Exceeded reports whether any budget of an account is exceeded now.
+	// Exceeded reports whether any budget is exceeded now.
 	Exceeded bool
 	// Penalty: how long reservations are refused from now on; 0 without a penalty.
 	Penalty time.Duration
@@ -76,14 +76,14 @@ const (
 	SettleOutcomeUnknown  SettleOutcome = "unknown"
 )
 
-// Settle replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
+// Settle replaces the estimates of one admit call with the actual cost in all of its budgets, once, however
 // often it is called.
 //
-// It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. An account
+// It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. A budget
 // whose unit the call omits is settled at 0.
 //
 // Errors, besides those that package fcall documents for every call:
-//   - RLARG: what an account has spent would exceed 2^53 - 1
+//   - RLARG: what is spent of a budget would exceed 2^53 - 1
 //   - RLSTATE: a key holds data that its library did not write
 func (c *Client) Settle(ctx context.Context, p SettleParams) (SettleResult, error) {
 	return fcall.Call(ctx, c.settleArgs(p), readSettleResult)

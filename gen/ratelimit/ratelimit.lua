@@ -284,7 +284,7 @@ local rlfunc_pack = (function() -- rlfunc: shared lines=85
   return pack
 end)()
 
-local clock = (function() -- rlfunc: lines=112 file=functions/lib/clock.lua
+local clock = (function() -- rlfunc: lines=117 file=functions/lib/clock.lua
 
 
 
@@ -374,6 +374,11 @@ end
 
 function clock.expire(key, ttl_us)
   redis.call('PEXPIRE', key, (ttl_us + -ttl_us % 1000) / 1000)
+end
+
+
+function clock.expire_at(key, end_us)
+  redis.call('PEXPIREAT', key, math.ceil(end_us / 1000))
 end
 
 
@@ -1498,44 +1503,44 @@ function receipts.find(key, now_us, dedup_us, most_repeats)
     return false
   end
   local at, paid, repeats, rest = string.match(stored, '^(%d+) (%d+) (%d+)(.*)$')
-  local at_us, accounts = clock.parse_us(at), {}
+  local at_us, budgets = clock.parse_us(at), {}
   if not at_us then
     return nil, refusal.state(key, 'holds no receipt')
   end
   for blank, part in string.gmatch(rest, '(.)([^ ]*)') do
-    local account, text = string.match(part, '^(.+)=(%d+)$')
+    local budget, text = string.match(part, '^(.+)=(%d+)$')
     local amount = clock.parse_us(text)
-    if blank ~= ' ' or not account or not amount then
+    if blank ~= ' ' or not budget or not amount then
       return nil, refusal.state(key, 'holds no receipt')
     end
-    accounts[account] = amount
+    budgets[budget] = amount
   end
   local passed = tonumber(repeats)
   if at_us <= now_us - dedup_us or clock.is_wrong(at_us - now_us, dedup_us) or most_repeats and passed >= most_repeats then
     return false
   end
-  return {at = at, paid = tonumber(paid), repeats = passed, accounts = accounts}
+  return {at = at, paid = tonumber(paid), repeats = passed, budgets = budgets}
 end
 
 
-local function amounts(accounts)
+local function amounts(all)
   local text = ''
-  for i = 1, #accounts do
-    if accounts[i].paid > 0 then
-      text = text .. ' ' .. accounts[i].key .. '=' .. string.format('%d', accounts[i].paid)
+  for i = 1, #all do
+    if all[i].paid > 0 then
+      text = text .. ' ' .. all[i].key .. '=' .. string.format('%d', all[i].paid)
     end
   end
   return text
 end
 
 
-function receipts.add(key, now_us, dedup_us, weight, accounts)
-  clock.store_for(key, string.format('%s %d 0', clock.text(now_us), weight) .. amounts(accounts), dedup_us)
+function receipts.add(key, now_us, dedup_us, weight, budgets)
+  clock.store_for(key, string.format('%s %d 0', clock.text(now_us), weight) .. amounts(budgets), dedup_us)
 end
 
 
-function receipts.add_repeat(key, known, weight, accounts)
-  local text = string.format('%s %d %d', known.at, math.max(weight, known.paid), known.repeats + 1) .. amounts(accounts)
+function receipts.add_repeat(key, known, weight, budgets)
+  local text = string.format('%s %d %d', known.at, math.max(weight, known.paid), known.repeats + 1) .. amounts(budgets)
   redis.call('SET', key, text, 'KEEPTTL')
 end
 

@@ -315,7 +315,7 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estima
 				if err != nil {
 					t.Fatal(err)
 				}
-				peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
+				peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "key=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour, Name: "day"})})
 				if err != nil {
 					t.Fatal(err)
 				}

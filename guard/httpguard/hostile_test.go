@@ -94,7 +94,7 @@ func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcal
 	if err != nil {
 		t.Fatal(err)
 	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: subject, Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour})})
+	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: subject, Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour, Name: "day"})})
 	if err != nil {
 		t.Fatal(err)
 	}

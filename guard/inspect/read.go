@@ -278,15 +278,15 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps [
 		if t := slices.IndexFunc(topUps, func(t policy.TopUp) bool { return t.Budget == b.Name && t.Subject == topped }); t >= 0 {
 			more = fcall.Micros(topUps[t].Amount)
 		}
-		limit := cost.Budget{Unit: b.Unit, Budget: agreed.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more), Window: b.Window}
+		limit := cost.Budget{Unit: b.Unit, Budget: agreed.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more), Window: b.Window, Name: b.Name}
 		row := Budget{
 			Name: b.Name, Unit: b.Unit, Budget: Money(limit.Budget * scale), Window: Seconds(b.Window), Every: string(b.Every), TopUp: Money(min(more, maxShown/scale) * scale),
 			Refuses: []Estimate{},
 		}
 		if c, _ := b.Calendar(); c != nil { // the policy was checked
 			p := c.Around(time.Now())
-			limit.Window, limit.Previous, limit.Start, limit.After = p.Next.Sub(p.Start), p.Previous, p.Start, p.After
-			row.Window = Seconds(limit.Window)
+			limit.Previous, limit.Start, limit.Next, limit.After = p.Previous, p.Start, p.Next, p.After
+			row.Window = Seconds(p.Next.Sub(p.Start))
 		}
 		rows = append(rows, limit)
 		rep.Budgets = append(rep.Budgets, row)

@@ -44,6 +44,11 @@ func (b *Budget) check(at string, found *problems) {
 	case b.Every == "" && b.Starts != "":
 		found.add(at+".starts", "applies only to a budget with every")
 	}
+	for _, word := range [][2]string{{"name", b.Name}, {"unit", b.Unit}} { // keys in Redis have windows, too, which are numbers
+		if word[1] != "" && '0' <= word[1][0] && word[1][0] <= '9' {
+			found.add(at+"."+word[0], "must not begin with a digit, got %s", quote(word[1]))
+		}
+	}
 	_, err := b.Calendar()
 	checkCalendar(at, err, found)
 	b.checkAmount(at+".budget", found)

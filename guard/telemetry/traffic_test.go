@@ -128,7 +128,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	ask(g, guard.Request{Endpoint: "prove", Subjects: []string{eve}}, "challenge")
 	ask(g, guard.Request{Endpoint: "nowhere", Subjects: []string{eve}}, "error")
 
-	if err := rdb.RPush(ctx, "rl:{"+zoe+"}:spent", "no hash").Err(); err != nil {
+	if err := rdb.RPush(ctx, "rl:{"+zoe+"}:spent:86400000000:day", "no hash").Err(); err != nil {
 		t.Fatal(err)
 	}
 	ask(g, guard.Request{Endpoint: "pay", Subjects: []string{zoe}}, "error")

@@ -30,9 +30,16 @@ var costFamily = family[*budget.Client, *model.Cost]{
 
 var costReceipts = []string{"r1", "r1", "r2", "r2", "r3", "r4", "r5", "r6", "state", "1", "\x00\xff\r\n"}
 
-// costKeys are the keys of accounts, and of what receipts have reserved.
-func costKeys(receipts []string) []storedKey {
-	keys := []storedKey{{"spent", "hash"}, {"spent:tokens", "hash"}}
+var costWindows = []time.Duration{time.Millisecond, time.Millisecond + 3*time.Microsecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, day, 3650 * day}
+
+// costKeys are the keys of budgets, and of what receipts have reserved.
+func costKeys(receipts []string) (keys []storedKey) {
+	for _, unit := range []string{"spent", "spent:tokens"} {
+		for _, window := range costWindows {
+			keys = append(keys, storedKey{fcall.Suffix(unit, window), "hash"})
+		}
+		keys = append(keys, storedKey{unit + ":hour", "hash"}, storedKey{unit + ":month", "hash"})
+	}
 	for _, r := range receipts {
 		if k := (storedKey{"reservation:" + fcall.Tag(fcall.Subject(r)), "string"}); !slices.Contains(keys, k) {
 			keys = append(keys, k)
@@ -42,7 +49,7 @@ func costKeys(receipts []string) []storedKey {
 }
 
 func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
-	windows := []time.Duration{time.Millisecond, time.Millisecond + 3*time.Microsecond, 1500 * time.Microsecond, time.Second, 10 * time.Second, time.Minute + time.Nanosecond, day, 3650 * day}
+	windows := costWindows
 	limit := rapid.Custom(func(t *rapid.T) model.CostLimit {
 		l := model.CostLimit{
 			Budget: rapid.SampledFrom([]int64{0, 1, 5, 10, 10, 30, 1_000_000_000_000_000}).Draw(t, "budget"),
@@ -85,7 +92,7 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 		case 16, 17, 18:
 			return callPeek(subject, c)
 		case 19:
-			return callCostReset(subject, rapid.SampledFrom([]string{"", "tokens"}).Draw(t, "reset"))
+			return callCostReset(subject, limits)
 		}
 	}}
 }
@@ -93,16 +100,17 @@ func drawCost(t *rapid.T) plan[*budget.Client, *model.Cost] {
 // drawPeriods draws three periods around the start, the last of which may be long.
 func drawPeriods(t *rapid.T, l *model.CostLimit, spans []time.Duration) {
 	span := rapid.Map(rapid.SampledFrom(spans), func(d time.Duration) time.Duration { return max(d.Truncate(time.Microsecond), time.Microsecond) })
+	l.Window, l.Name = 0, rapid.SampledFrom([]string{"hour", "month"}).Draw(t, "name")
 	l.Previous = luatest.Start.Add(-span.Draw(t, "since"))
 	l.Start = l.Previous.Add(span.Draw(t, "previous"))
-	l.Window = span.Draw(t, "period")
-	l.After = l.Start.Add(l.Window).Add(rapid.SampledFrom([]time.Duration{spans[0], spans[len(spans)-1], 3000 * day}).Draw(t, "next"))
+	l.Next = l.Start.Add(span.Draw(t, "period"))
+	l.After = l.Next.Add(rapid.SampledFrom([]time.Duration{spans[0], spans[len(spans)-1], 3000 * day}).Draw(t, "next"))
 }
 
 func budgetsOf(limits []model.CostLimit) fcall.Rows[budget.Budget] {
 	var rows []budget.Budget
 	for _, l := range limits {
-		rows = append(rows, budget.Budget{Budget: fcall.Micros(l.Budget), Window: l.Window, Previous: l.Previous, Start: l.Start, After: l.After, Unit: l.Unit})
+		rows = append(rows, budget.Budget{Budget: fcall.Micros(l.Budget), Window: l.Window, Unit: l.Unit, Name: l.Name, Previous: l.Previous, Start: l.Start, Next: l.Next, After: l.After})
 	}
 	return budget.PackBudget(rows...)
 }
@@ -189,12 +197,12 @@ func callPeek(subject string, c model.CostReserve) costCall {
 	}
 }
 
-func callCostReset(subject, unit string) costCall {
-	p := budget.ResetParams{Subject: fcall.Subject(subject), Unit: unit}
+func callCostReset(subject string, limits []model.CostLimit) costCall {
+	p := budget.ResetParams{Subject: fcall.Subject(subject), Budgets: budgetsOf(limits)}
 	return costCall{
 		function: "reset", subject: subject, params: p, queue: queued((*budget.Client).QueueReset, p),
 		answer: func(m *model.Cost) answer {
-			existed := m.Reset(subject, unit)
+			existed := m.Reset(subject, limits)
 			return answer{reply: budget.ResetResult{Existed: existed}, changed: existed}
 		},
 	}
@@ -258,13 +266,16 @@ func TestCost_longHistoriesAgreeWithTheModel(t *testing.T) {
 // costCallOf draws a call, and how far the clock moves before it.
 func costCallOf(t *rapid.T, spans []time.Duration) func(receipts int) (costCall, time.Duration) {
 	span := rapid.SampledFrom(spans)
-	limits := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) model.CostLimit {
+	of := func(l model.CostLimit) string { return l.Name + l.Window.String() }
+	limits := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) model.CostLimit {
 		l := model.CostLimit{Budget: rapid.Int64Range(0, 3000).Draw(t, "budget"), Window: span.Draw(t, "window")}
 		if after := time.Duration(rapid.IntRange(-100, 100).Draw(t, "starts")) * span.Draw(t, "apart"); after > 0 { // half of them
+			l.Window, l.Name = 0, "month"
 			l.Previous, l.Start, l.After = luatest.Start.Add(-day), luatest.Start.Add(after/4), luatest.Start.Add(day)
+			l.Next = l.Start.Add(span.Draw(t, "period"))
 		}
 		return l
-	}), 1, 2).Draw(t, "limits")
+	}), 1, 2, of).Draw(t, "limits")
 	amount, back := rapid.Int64Range(0, 9).Draw(t, "amount"), rapid.IntRange(0, 60).Draw(t, "back")
 	hold := rapid.SampledFrom([]time.Duration{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144}).Draw(t, "hold") * 50 * time.Millisecond
 	penalty := rapid.SampledFrom([]time.Duration{0, 0, 0, time.Millisecond}).Draw(t, "penalty")

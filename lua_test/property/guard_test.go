@@ -87,7 +87,9 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			if rapid.IntRange(0, 2).Draw(t, "calendar") == 0 {
 				drawPeriods(t, &b, windows)
 			}
-			c.Budgets = append(c.Budgets, b)
+			if alike := func(o model.CostLimit) bool { return o.Unit == b.Unit && o.Window == b.Window && o.Name == b.Name }; !slices.ContainsFunc(c.Budgets, alike) {
+				c.Budgets = append(c.Budgets, b)
+			}
 		}
 		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tiers") {
 			c.Attempt.Tiers = append(c.Attempt.Tiers, model.AbuseTier{Threshold: rapid.Int64Range(1, 6).Draw(t, "threshold"), Window: span.Draw(t, "window"), Block: span.Draw(t, "block")})
@@ -138,12 +140,12 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 				penalty := rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "penalty")
 				return callGuardSettle(subject, budgets, reservations.Draw(t, "settled"), amount, amounts.Draw(t, "amount in units"), penalty)
 			}
-			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCostReset(subject, ""))
+			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCostReset(subject, []model.CostLimit{{Window: time.Second}}))
 		case 24:
 			if budgets := rapid.SampledFrom(endpoints).Draw(t, "of cost").Budgets; len(budgets) > 0 {
 				return beside(suites.CostOf, (*model.Guard).ItsCosts, callSettle(subject, reservations.Draw(t, "settled"), amount, 0, budgets, 0))
 			}
-			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCostReset(subject, "tokens"))
+			return beside(suites.CostOf, (*model.Guard).ItsCosts, callCostReset(subject, []model.CostLimit{{Window: time.Second, Unit: "tokens"}}))
 		case 25, 26, 27:
 			return beside(suites.ChallengesOf, (*model.Guard).ItsChallenges, issueOne(issueParams{Subject: fcall.Subject(subject), Token: tokens.Draw(t, "token"), TTL: span.Draw(t, "ttl"), Payload: payloads.Draw(t, "payload")}))
 		case 28:
@@ -185,7 +187,7 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 
 func guardBudgetsOf(budgets []model.CostLimit) (all []guard.Budget) {
 	for _, b := range budgets {
-		all = append(all, guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Previous: b.Previous, Start: b.Start, After: b.After, Unit: b.Unit})
+		all = append(all, guard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit, Name: b.Name, Previous: b.Previous, Start: b.Start, Next: b.Next, After: b.After})
 	}
 	return all
 }

@@ -147,7 +147,7 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 		guardStep{Name: "the challenge stays", Call: admit(allReasons("a", "t1", 101)), Writes: true, Want: answer("too_large", 0, "unused", fresh, admitBudget{Remaining: 100}, 4)},
 		guardStep{Name: "admitted", Call: admit(allReasons("a", "t1", 60)), Writes: true, Want: passed(one, 60, 60, 5), TTLs: ttls{
 			guardKey("attempts"): time.Hour + tick, guardKey("receipt:a"): 10 * time.Second, guardKey("sliding_log:60000000:minute"): time.Minute,
-			guardKey("spent"): kept(time.Hour), guardKey("challenges"): 24 * time.Hour, reserved("of a"): 2 * time.Hour,
+			guardKey("spent:3600000000"): kept(time.Hour), guardKey("challenges"): 24 * time.Hour, reserved("of a"): 2 * time.Hour,
 		}},
 		guardStep{Name: "replayed", Call: admit(allReasons("b", "t1", 10)), Writes: true, Want: answer(
 			"challenge", 0, "replayed",
@@ -261,7 +261,7 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 		t,
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: admit(p), Writes: true, Want: want, TTLs: ttls{
-			guardKey("sliding_log:3600000000:own"): time.Hour, "rl:{user}:receipt:r": time.Hour, "rl:{device}:challenges": time.Hour, "rl:{team}:spent": kept(time.Hour),
+			guardKey("sliding_log:3600000000:own"): time.Hour, "rl:{user}:receipt:r": time.Hour, "rl:{device}:challenges": time.Hour, "rl:{team}:spent:3600000000": kept(time.Hour),
 			reserved("i"): 2 * time.Hour,
 		}},
 		guardStep{Name: "a repeat", Call: admit(p), Want: known},
@@ -273,8 +273,8 @@ func TestAdmit_eachOfItsOwnSubject(t *testing.T) {
 	)
 }
 
-// Budgets of one subject and unit are one account. All accounts are charged, or none, and one settlement ends all.
-func TestAdmit_budgetsOfSeveralAccounts(t *testing.T) {
+// All budgets are charged, or none, and one settlement ends all.
+func TestAdmit_severalBudgets(t *testing.T) {
 	budgets := []guard.Budget{
 		{Budget: 100, Window: time.Hour}, {Budget: 1000, Window: time.Minute, Unit: "tokens"}, {Budget: 150, Window: time.Hour}, {Budget: 500, Window: time.Minute},
 	}
@@ -313,7 +313,7 @@ func TestAdmit_budgetsOfSeveralAccounts(t *testing.T) {
 	suites.Guards.Run(
 		t,
 		guardStep{Call: admit(p("a", 60, 900)), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Budgets: rows(-1, 0, 60, 900, 60, 60)}), TTLs: ttls{
-			"rl:{team}:spent": kept(time.Hour), "rl:{u1}:spent:tokens": kept(time.Minute), "rl:{org}:spent": kept(time.Hour),
+			"rl:{team}:spent:3600000000": kept(time.Hour), "rl:{u1}:spent:tokens:60000000": kept(time.Minute), "rl:{org}:spent:3600000000": kept(time.Hour), "rl:{team}:spent:60000000": kept(time.Minute),
 			reserved("a"): 2 * time.Hour,
 		}},
 		guardStep{Name: "the tokens do not fit", Call: admit(p("b", 1, 101)), Want: suites.Answered(admitResult{Reason: "budget", Refused: 2, RetryAfter: counts(time.Minute), Budgets: rows(1, counts(time.Minute), 60, 900, 60, 60)})},
@@ -347,8 +347,8 @@ func TestAdmit_unreservedAmounts(t *testing.T) {
 	recorded := func(outcome guard.SettleOutcome, tokens fcall.Micros) guard.SettleResult {
 		return guard.SettleResult{Outcome: outcome, Exceeded: tokens > 1000, Budgets: []guard.SettleBudgetsResult{{Spent: tokens, Remaining: max(1000-tokens, 0)}}}
 	}
-	money := ttls{guardKey("spent"): kept(time.Hour), reserved("a"): 2 * time.Hour}
-	both := ttls{guardKey("spent:tokens"): kept(time.Minute), reserved("b"): 2 * time.Minute}
+	money := ttls{guardKey("spent:3600000000"): kept(time.Hour), reserved("a"): 2 * time.Hour}
+	both := ttls{guardKey("spent:tokens:60000000"): kept(time.Minute), reserved("b"): 2 * time.Minute}
 	maps.Copy(both, money)
 	third, fifth := maps.Clone(both), maps.Clone(both)
 	third[reserved("c")], fifth[reserved("c")], fifth[reserved("e")] = 2*time.Hour, 2*time.Hour, 2*time.Minute
@@ -517,7 +517,7 @@ func TestAdmit_aRepeatReservesTheRest(t *testing.T) {
 		guardStep{Name: "larger than a whole budget", Call: ask("b", 101, 5), Want: refused("too_large", 0, 1, admitBudget{Spent: 10, Remaining: 90}, row(50, 5, 0))},
 		guardStep{Name: "larger in tokens alone", Call: ask("b", 1, 45), Writes: true, Want: reserves(true, 10, 0, 45, 40)},
 		guardStep{Name: "huge", Call: ask("c", 90, 45), Writes: true, Want: reserves(true, 90, 80, 45, 0), TTLs: ttls{
-			guardKey("receipt:r"): time.Hour, guardKey("spent"): kept(time.Hour), guardKey("spent:tokens"): kept(time.Hour),
+			guardKey("receipt:r"): time.Hour, guardKey("spent:3600000000"): kept(time.Hour), guardKey("spent:tokens:3600000000"): kept(time.Hour),
 			reserved("a"): 2 * time.Hour, reserved("b"): 2 * time.Hour, reserved("c"): 2 * time.Hour,
 		}},
 		guardStep{Name: "paid", Call: ask("d", 90, 45), Want: reserves(true, 90, 0, 45, 0)},
@@ -577,7 +577,7 @@ func TestRefund_everythingOnce(t *testing.T) {
 		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
 		guardStep{Call: take, Writes: true, Want: took(1, 70)},
 		guardStep{Name: "the attempt stays", Call: back, Writes: true, Want: given, TTLs: ttls{
-			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("spent"): kept(time.Hour), reserved("i"): 2 * time.Hour,
+			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("spent:3600000000"): kept(time.Hour), reserved("i"): 2 * time.Hour,
 		}},
 		guardStep{Name: "twice is once", Call: back, Want: notGiven},
 		guardStep{Name: "as if it had not come, but what it reserved is settled by itself", Call: take, Writes: true, Want: took(2, 0)},
@@ -799,7 +799,7 @@ func TestGuard_unreadableKeysAreReportedAndNothingIsWritten(t *testing.T) {
 		{"block", []any{"x"}, false},
 		{"attempts", []any{"x"}, false},
 		{"challenges", []any{"t1", "x"}, true},
-		{"spent", []any{"at", "x"}, false},
+		{"spent:3600000000", []any{"head", "x"}, false},
 		{"sliding_log:10000000:a", nil, true},
 		{"sliding_counter:10000000:a", []any{"x"}, true},
 		{"fixed_window:10000000:a", []any{"x"}, true},
@@ -859,7 +859,7 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 		take := func() {
 			s.Do(t, "FLUSHDB")
 			now := time.Now() // a period ends when it ends, and a window with a slice
-			p.Budgets = []guard.Budget{{Budget: 100, Window: 3 * time.Hour, Previous: now.Add(-day), Start: now.Add(-time.Hour), After: now.Add(day)}}
+			p.Budgets = []guard.Budget{{Budget: 100, Name: "day", Previous: now.Add(-day), Start: now.Add(-time.Hour), Next: now.Add(2 * time.Hour), After: now.Add(day)}}
 			if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
@@ -871,11 +871,11 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 		}
 		s.CheckTTLs(t, map[string]time.Duration{
 			guardKey("receipt:r"): 10 * time.Second, guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour,
-			guardKey("spent"): 2 * time.Hour, reserved("i1"): 6 * time.Hour, guardKey("sliding_log:10000000:a"): 10 * time.Second,
+			guardKey("spent:day"): 2 * time.Hour, reserved("i1"): 6 * time.Hour, guardKey("sliding_log:10000000:a"): 10 * time.Second,
 			guardKey("sliding_counter:10000000:a"): 20 * time.Second, guardKey("fixed_window:10000000:a"): 10 * time.Second, guardKey("gcra:10000000:a"): 2 * time.Second,
 		}, take)
 		s.CheckTTLs(t, map[string]time.Duration{
-			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("spent"): 2 * time.Hour, reserved("i1"): 6 * time.Hour,
+			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("spent:day"): 2 * time.Hour, reserved("i1"): 6 * time.Hour,
 		}, func() {
 			take()
 			if r, err := c.Guard.Refund(t.Context(), back.Packed()); err != nil || !r.Refunded {

@@ -57,7 +57,7 @@ var wireCalls = []wireCall{
 	onWire(budget.New, (*budget.Client).Reserve, budget.ReserveParams{Subject: "u1", Receipt: "r1", Estimate: 5, Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: 10 * time.Minute}, budget.Budget{Budget: 5000, Window: time.Hour}), Hold: time.Minute, AtMost: true, Units: budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: 1})}),
 	onWire(budget.New, (*budget.Client).Settle, budget.SettleParams{Units: budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: 1}), Subject: "u1", Receipt: "r1", Actual: 5, Penalty: time.Second, Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Minute})}),
 	onWire(budget.New, (*budget.Client).Peek, budget.PeekParams{Units: budget.PackUnitAmount(budget.UnitAmount{Unit: "tokens", Amount: 1}), Subject: "u1", Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Minute}), Receipt: "r1"}),
-	onWire(budget.New, (*budget.Client).Reset, budget.ResetParams{Subject: "u1"}),
+	onWire(budget.New, (*budget.Client).Reset, budget.ResetParams{Subject: "u1", Budgets: budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Minute})}),
 
 	onWire(abuse.New, (*abuse.Client).Attempt, attemptParams{
 		Subject: "u1", Tiers: abuse.PackAttemptTiers(attemptTier{Threshold: 2, Window: time.Second, Block: time.Minute}, attemptTier{Threshold: 5, Window: time.Minute, Block: time.Hour}),

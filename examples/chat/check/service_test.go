@@ -82,7 +82,7 @@ func (s *service) write(t *testing.T, text string) {
 // spent is what a subject has spent and reserved, in tokens.
 func (s *service) spent(t *testing.T, c *client) int64 {
 	t.Helper()
-	hour := cost.PackBudget(cost.Budget{Budget: 2000e6, Window: time.Hour})
+	hour := cost.PackBudget(cost.Budget{Budget: 2000e6, Window: time.Hour, Name: "tokens"})
 	result, err := s.costs.Peek(t.Context(), cost.PeekParams{Subject: fcall.Subject("device=" + c.hash()), Budgets: hour})
 	if err != nil {
 		t.Fatal(err)

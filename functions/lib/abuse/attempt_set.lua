@@ -9,6 +9,8 @@
 --- @state strikes 1 '<time> <threshold>:<window> ...' of each block, with the tiers that it answered
 local attempt_set = {}
 
+local none = {strikes = 0, rows = {}, tier = 0}
+
 -- A subject's last strikes, as indexes of its list.
 local first_strike, max_strikes = '-64', 64
 
@@ -44,13 +46,13 @@ end
 -- Counts the attempts in each tier's window, including this call if it will be recorded, and writes nothing. Returns a table with rows,
 -- strikes, tier (the one that starts a block with this call, or 0) and what record needs; or nil and a refusal.
 function attempt_set.check(attempts, strikes, tiers, memory_us, clock_us, blocked, recorded)
+  if not attempts or not strikes then
+    return none
+  end
   local set = {
     key = attempts, strikes_key = strikes, tiers = tiers, clock_us = clock_us, memory_us = memory_us, newest_us = 0, longest_us = 0,
     strikes = 0, answered = {}, rows = {}, tier = 0, reached = '',
   }
-  if not attempts or not strikes then
-    return set
-  end
   for i = 1, #tiers do
     set.longest_us = math.max(set.longest_us, tiers[i].window_us)
   end

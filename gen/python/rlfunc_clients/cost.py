@@ -25,44 +25,53 @@ class Budget(Row):
     """One row of lib/budget.lua.
 
     Besides the bounds of each, by their names on the server:
-    - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
-    periods has all three.
-    - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
-    other.
+    - (window_us == nil) == (start_us ~= nil): a budget has a window or periods.
+    - start_us ~= nil or not (previous_us or next_us or after_us): only a budget with periods has their times.
+    - start_us == nil or name and previous_us and next_us and after_us: a budget with periods has a name and
+    all four times.
+    - start_us == nil or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+    each other.
     - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
     """
 
     budget: Micros
     """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15."""
 
-    window: timedelta
-    """Length of the window. Another length is another count. From 1ms to 3650 days."""
-
-    previous: datetime | None = None
-    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
-    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    window: timedelta | None = None
+    """Length of the window; a budget has that or periods. Another length is another count. From 1ms to 3650
+    days. None omits it.
     """
-
-    start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255. None
-    omits it.
-    """
-
-    after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
     unit: Text | None = None
     """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
+
+    name: Text | None = None
+    """Tells budgets of one subject apart that have the same unit and window: month. Required with periods. 1 to
+    64 bytes. None omits it.
+    """
+
+    previous: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    start: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    next: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    after: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
     of: Subject | None = None
     """The subject of the row's keys. Defaults to the call's subject."""
 
     def _cells(self) -> list[object]:
-        return [self.budget, _duration("window", self.window), _moment("previous", self.previous),
-                _moment("start", self.start), _moment("after", self.after), self.unit]
+        return [self.budget, _duration("window", self.window), self.unit, self.name,
+                _moment("previous", self.previous), _moment("start", self.start), _moment("next", self.next),
+                _moment("after", self.after)]
 
     def _parts(self) -> list[tuple[object, ...]]:
-        return [("spent", self.unit,)]
+        return [("spent", self.unit, self.window, self.name,)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +146,7 @@ class PeekResult:
     """Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will."""
 
     reset_after: timedelta
-    """Wait until nothing counts in the accounts; 0 when nothing does."""
+    """Wait until nothing counts; 0 when nothing does."""
 
     budgets: list[BudgetResult]
     """One row per budget."""
@@ -169,7 +178,7 @@ class ReserveResult:
     """Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will."""
 
     reset_after: timedelta
-    """Wait until nothing counts in the accounts; 0 when nothing does."""
+    """Wait until nothing counts; 0 when nothing does."""
 
     budgets: list[BudgetResult]
     """One row per budget."""
@@ -284,20 +293,20 @@ class _Functions(Base):
 
     @Function
     def reset(
-        self, subject: Subject, *, unit: Text | None = None,
+        self, subject: Subject, *, budgets: Sequence[Budget],
     ) -> Call[ResetResult]:
-        """Forgets everything that a subject has spent and reserved, and its penalty.
+        """Forgets everything that is spent of budgets, and their penalties.
 
         A later settlement of an earlier reservation still records what it cost.
 
         Args:
             subject: Whose money it is: a stable identity, never a session. The call's keys are made from it.
-            unit: Unit of the account: tokens; money when omitted. 1 to 32 bytes. None omits it.
+            budgets: Budgets to reset, each optionally of its own subject. 1 to 16 rows.
         """
         return Call(
             "reset", ResetResult,
-            keys=[self._key(subject, "spent", unit)],
-            args=[unit],
+            keys=[*self._row_keys(subject, budgets)],
+            args=[_rows("budgets", budgets)],
         )
 
     @Function
@@ -313,7 +322,7 @@ class _Functions(Base):
         spent without a reservation counts from now on. Give the budgets of the reservation: only they are
         settled. An estimate of before a reset is not taken back.
 
-        RLARG: what an account has spent would exceed 2^53 - 1.
+        RLARG: what is spent of a budget would exceed 2^53 - 1.
         RLSTATE: a key holds data that this library did not write.
 
         Args:
@@ -321,8 +330,8 @@ class _Functions(Base):
             receipt: Receipt of the reservation. 1 to 256 bytes.
             actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
             budgets: Budgets of the reservation, each optionally of its own subject. 1 to 16 rows.
-            penalty: How long an account refuses reservations if the settlement exceeds one of its budgets.
-                From 1ms to 3650 days. None omits it.
+            penalty: How long a budget refuses reservations if the settlement exceeds it. From 1ms to 3650
+                days. None omits it.
             units: Actual cost in other units than money; 0 in those that are omitted. 0 to 4 rows.
         """
         return Call(

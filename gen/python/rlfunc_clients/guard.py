@@ -108,44 +108,53 @@ class Budget(Row):
     """One row of lib/budget.lua.
 
     Besides the bounds of each, by their names on the server:
-    - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
-    periods has all three.
-    - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
-    other.
+    - (window_us == nil) == (start_us ~= nil): a budget has a window or periods.
+    - start_us ~= nil or not (previous_us or next_us or after_us): only a budget with periods has their times.
+    - start_us == nil or name and previous_us and next_us and after_us: a budget with periods has a name and
+    all four times.
+    - start_us == nil or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+    each other.
     - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
     """
 
     budget: Micros
     """Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15."""
 
-    window: timedelta
-    """Length of the window. Another length is another count. From 1ms to 3650 days."""
-
-    previous: datetime | None = None
-    """Of a budget with periods of the calendar: when the period before starts, as in quota. From
-    1970-01-01T00:00:00Z to the year 2255. None omits it.
+    window: timedelta | None = None
+    """Length of the window; a budget has that or periods. Another length is another count. From 1ms to 3650
+    days. None omits it.
     """
-
-    start: datetime | None = None
-    """When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255. None
-    omits it.
-    """
-
-    after: datetime | None = None
-    """When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
     unit: Text | None = None
     """Unit of the budget: tokens; money when omitted. 1 to 32 bytes. None omits it."""
+
+    name: Text | None = None
+    """Tells budgets of one subject apart that have the same unit and window: month. Required with periods. 1 to
+    64 bytes. None omits it.
+    """
+
+    previous: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    start: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    next: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
+
+    after: datetime | None = None
+    """As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. None omits it."""
 
     of: Subject | None = None
     """The subject of the row's keys. Defaults to the call's subject."""
 
     def _cells(self) -> list[object]:
-        return [self.budget, _duration("window", self.window), _moment("previous", self.previous),
-                _moment("start", self.start), _moment("after", self.after), self.unit]
+        return [self.budget, _duration("window", self.window), self.unit, self.name,
+                _moment("previous", self.previous), _moment("start", self.start), _moment("next", self.next),
+                _moment("after", self.after)]
 
     def _parts(self) -> list[tuple[object, ...]]:
-        return [("spent", self.unit,)]
+        return [("spent", self.unit, self.window, self.name,)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,8 +298,8 @@ class AdmitResult:
     """Tier that started the block; 0 when none did, and when blocked manually."""
 
     refused: int
-    """Whose block or account refuses: the subject's position in blocks, or with reason penalty, budget and
-    too_large that of the account's first budget; 0 for the call's subject, and for any other reason.
+    """Whose block or which budget refuses: the subject's position in blocks, or with reason penalty, budget and
+    too_large the budget's; 0 for the call's subject, and for any other reason.
     """
 
     strikes: int
@@ -437,7 +446,7 @@ class SettleResult:
     """What was done, as in cost.settle."""
 
     exceeded: bool
-    """Whether any budget of an account is exceeded now."""
+    """Whether any budget is exceeded now."""
 
     penalty: timedelta
     """How long reservations are refused from now on; 0 without a penalty."""
@@ -488,8 +497,8 @@ class _Functions(Base):
         budgets and the challenge may belong to another, or to all subjects together. An active block of any
         of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do.
-        Budgets of one subject and unit are one account; what is unreserved must fit it, but is not charged.
-        With tiers the call is an attempt: the threshold-th is refused.
+        What is unreserved must fit its budgets, but is not charged. With tiers the call is an attempt: the
+        threshold-th is refused.
 
         A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before,
         and reserves, under its own name, what its estimate exceeds those of before. It pays global limits
@@ -503,8 +512,8 @@ class _Functions(Base):
         Besides the bounds of each, by their names on the server:
         - #budgets == 0 or reservation: a reservation is settled by its name.
 
-        RLARG: limits contradict each other, budgets lack an ID, the holder has left, or an account's charges
-        would exceed 2^53 - 1.
+        RLARG: limits contradict each other, budgets lack an ID, the holder has left, or rows would be one
+        budget.
         RLSTATE: a key holds data that its library did not write.
 
         Args:
@@ -688,23 +697,23 @@ class _Functions(Base):
         self, subject: Subject, *, budgets: Sequence[Budget], reservation: Text, actual: Micros | None = None,
         penalty: timedelta | None = None, units: Sequence[UnitAmount] = (),
     ) -> Call[SettleResult]:
-        """Replaces the estimates of one admit call with the actual cost in all of its accounts, once, however
+        """Replaces the estimates of one admit call with the actual cost in all of its budgets, once, however
         often it is called.
 
-        It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. An
-        account whose unit the call omits is settled at 0.
+        It is cost.settle: the cost is always recorded, even beyond a budget; 0 gives the estimate back. A
+        budget whose unit the call omits is settled at 0.
 
-        RLARG: what an account has spent would exceed 2^53 - 1.
+        RLARG: what is spent of a budget would exceed 2^53 - 1.
         RLSTATE: a key holds data that its library did not write.
 
         Args:
-            subject: The subject of the admit call; each account has its own key. The call's keys are made
-                from it.
+            subject: The subject of the admit call; each budget has its own key. The call's keys are made from
+                it.
             budgets: Budgets of the admit call. 1 to 16 rows.
             reservation: Reservation of the admit call. 1 to 64 bytes.
             actual: Actual cost, in money. From 0 to 10^15. Defaults to 0.
-            penalty: How long an account refuses reservations if the settlement exceeds one of its budgets.
-                From 1ms to 3650 days. None omits it.
+            penalty: How long a budget refuses reservations if the settlement exceeds it. From 1ms to 3650
+                days. None omits it.
             units: Actual cost in other units than money. 0 to 4 rows.
         """
         return Call(

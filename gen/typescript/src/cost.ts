@@ -20,41 +20,45 @@ export const library: Library = { name: "cost", version: "1.0.0", server: "cost_
  * One row of lib/budget.lua.
  *
  * Besides the bounds of each, by their names on the server:
- * - (previous_us == nil) == (start_us == nil) and (start_us == nil) == (after_us == nil): a budget with
- * periods has all three.
- * - start_us == nil or previous_us < start_us and start_us + window_us < after_us: periods follow each
- * other.
+ * - (window_us == nil) == (start_us ~= nil): a budget has a window or periods.
+ * - start_us ~= nil or not (previous_us or next_us or after_us): only a budget with periods has their
+ * times.
+ * - start_us == nil or name and previous_us and next_us and after_us: a budget with periods has a name and
+ * all four times.
+ * - start_us == nil or previous_us < start_us and start_us < next_us and next_us < after_us: periods follow
+ * each other.
  * - start_us == nil or after_us <= previous_us + 315360000000000: its periods take 10 years at most.
  */
 export interface Budget {
   /** Most that may be spent in a window or period; of a unit, whole ones. From 0 to 10^15. */
   budget: Micros;
-  /** Length of the window. Another length is another count. From 1ms to 3650 days. */
-  window: Duration;
   /**
-   * Of a budget with periods of the calendar: when the period before starts, as in quota. From
-   * 1970-01-01T00:00:00Z to the year 2255. Undefined omits it.
+   * Length of the window; a budget has that or periods. Another length is another count. From 1ms to 3650
+   * days. Undefined omits it.
    */
-  previous?: Time;
-  /**
-   * When the period starts, which window is the length of. From 1970-01-01T00:00:00Z to the year 2255.
-   * Undefined omits it.
-   */
-  start?: Time;
-  /**
-   * When the period after the next one starts. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits
-   * it.
-   */
-  after?: Time;
+  window?: Duration;
   /** Unit of the budget: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
   unit?: Text;
+  /**
+   * Tells budgets of one subject apart that have the same unit and window: month. Required with periods. 1 to
+   * 64 bytes. Undefined omits it.
+   */
+  name?: Text;
+  /** As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
+  previous?: Time;
+  /** As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
+  start?: Time;
+  /** As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
+  next?: Time;
+  /** As in quota. Only with periods. From 1970-01-01T00:00:00Z to the year 2255. Undefined omits it. */
+  after?: Time;
   /** The subject of the row's keys. Defaults to the call's subject. */
   of?: Subject;
 }
 
 const BudgetRow: Row = {
-  fields: ["budget", "window", "previous?", "start?", "after?", "unit?"],
-  keys: (row: Budget) => [["spent", row.unit]],
+  fields: ["budget", "window?", "unit?", "name?", "previous?", "start?", "next?", "after?"],
+  keys: (row: Budget) => [["spent", row.unit, row.window, row.name]],
 };
 
 /** One row of lib/unit_amount.lua. */
@@ -119,7 +123,7 @@ export interface PeekResult {
   status: PeekStatus;
   /** Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will. */
   retryAfter: Duration;
-  /** Wait until nothing counts in the accounts; 0 when nothing does. */
+  /** Wait until nothing counts; 0 when nothing does. */
   resetAfter: Duration;
   /** One row per budget. */
   budgets: BudgetResult[];
@@ -185,7 +189,7 @@ export interface ReserveResult {
   reason: ReserveReason;
   /** Wait until the estimate fits, exact to the microsecond; 0 when it does, and when it never will. */
   retryAfter: Duration;
-  /** Wait until nothing counts in the accounts; 0 when nothing does. */
+  /** Wait until nothing counts; 0 when nothing does. */
   resetAfter: Duration;
   /** One row per budget. */
   budgets: BudgetResult[];
@@ -215,8 +219,8 @@ const reserveFn: Fn<ReserveResult> = {
 export interface ResetParams {
   /** Whose money it is: a stable identity, never a session. The call's keys are made from it. */
   subject: Subject;
-  /** Unit of the account: tokens; money when omitted. 1 to 32 bytes. Undefined omits it. */
-  unit?: Text;
+  /** Budgets to reset, each optionally of its own subject. 1 to 16 rows. */
+  budgets: readonly Budget[];
 }
 
 /** The result of reset. */
@@ -228,7 +232,7 @@ export interface ResetResult {
 const resetFn: Fn<ResetResult> = {
   name: "reset",
   subjects: ["subject"],
-  args: ["unit?"],
+  args: [["budgets", BudgetRow]],
   result: read.record<ResetResult>({
     existed: read.bool,
   }),
@@ -258,8 +262,8 @@ export interface SettleParams {
   /** Budgets of the reservation, each optionally of its own subject. 1 to 16 rows. */
   budgets: readonly Budget[];
   /**
-   * How long an account refuses reservations if the settlement exceeds one of its budgets. From 1ms to 3650
-   * days. Undefined omits it.
+   * How long a budget refuses reservations if the settlement exceeds it. From 1ms to 3650 days. Undefined
+   * omits it.
    */
   penalty?: Duration;
   /** Actual cost in other units than money; 0 in those that are omitted. 0 to 4 rows. */
@@ -335,12 +339,12 @@ export class Client extends BaseClient {
   }
 
   /**
-   * Forgets everything that a subject has spent and reserved, and its penalty.
+   * Forgets everything that is spent of budgets, and their penalties.
    *
    * A later settlement of an earlier reservation still records what it cost.
    */
   async reset(p: ResetParams): Promise<ResetResult> {
-    return this._call(resetFn, p, () => [this._key(p.subject, "spent", p.unit)]);
+    return this._call(resetFn, p, () => [...this._keys(p.subject, BudgetRow, p.budgets)]);
   }
 
   /**
@@ -351,7 +355,7 @@ export class Client extends BaseClient {
    * without a reservation counts from now on. Give the budgets of the reservation: only they are settled. An
    * estimate of before a reset is not taken back.
    *
-   * RLARG: what an account has spent would exceed 2^53 - 1.
+   * RLARG: what is spent of a budget would exceed 2^53 - 1.
    * RLSTATE: a key holds data that this library did not write.
    */
   async settle(p: SettleParams): Promise<SettleResult> {

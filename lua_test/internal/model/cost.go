@@ -3,7 +3,6 @@ package model
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
@@ -12,28 +11,32 @@ import (
 // Cost models reserve, settle, peek and reset of library cost, which guard's budgets are, too: what counts until when, summed for each call.
 type Cost struct {
 	clock        int64
-	accounts     map[costKey]costAccount
+	spendings    map[costKey]spending
 	reservations map[[2]string]costReservation // by subject and receipt
 }
 
-// A costKey is an account: the budgets of a subject and a unit, "" for money.
-type costKey struct{ subject, unit string }
-
-// A span is a window, which slides, or the period that begins at start.
-type span struct{ length, start int64 }
-
-// A counted is what counts in a span until a time.
-type counted struct {
-	span  span
-	until int64
+// A costKey is what is spent of a budget.
+type costKey struct {
+	subject, unit string // "" for money
+	window        int64  // 0 with periods
+	name          string
 }
 
-// A costAccount holds amounts. Its map is never changed in place.
-type costAccount struct {
-	began, at int64 // the earliest and the last time of a write
+// A period is one of a calendar; a window that slides has none.
+type period struct{ start, end int64 }
+
+// A counted is what counts until a time, in a period.
+type counted struct {
+	period period
+	until  int64
+}
+
+// A spending holds amounts. Its map is never changed in place.
+type spending struct {
+	began     int64 // the earliest time of a write
 	amounts   map[counted]int64
 	penalty   int64 // when it ends
-	punished  int64 // when it began
+	penalised int64 // how long it lasts
 	endMS     int64 // the millisecond in which the key expires
 }
 
@@ -42,32 +45,48 @@ type costReservation struct {
 	settled     bool
 	made, until int64 // the estimate counts until then
 	amounts     map[costKey]int64
-	spans       map[costKey][]span
 	endMS       int64
 }
 
-// A CostLimit is a budget in micros, in a window, or in the periods that start at Previous, Start, Start+Window and After.
+// A CostLimit is a budget in micros, in a window, or in the periods that start at Previous, Start, Next and After.
 type CostLimit struct {
-	Budget                 int64
-	Window                 time.Duration
-	Previous, Start, After time.Time
-	Unit                   string // "" for money
+	Budget                       int64
+	Window                       time.Duration // 0 with periods
+	Previous, Start, Next, After time.Time
+	Unit                         string // "" for money
+	Name                         string // required with periods
 }
 
-// at returns the span in which a charge counts, and until when; ok is false outside of the limit's periods.
-func (l CostLimit) at(now int64) (s span, until int64, ok bool) {
-	length := microseconds(l.Window)
+// key is what a subject has spent of the budget.
+func (l CostLimit) key(subject string) costKey {
+	return costKey{subject, l.Unit, microseconds(l.Window), l.Name}
+}
+
+// suffix is that of the key.
+func (k costKey) suffix() string {
+	return fcall.Suffix(fcall.Suffix(fcall.Suffix("spent", k.unit), duration(k.window)), k.name)
+}
+
+// length is the window, or the period in the middle.
+func (l CostLimit) length() int64 {
 	if l.Start.IsZero() {
-		return span{length: length}, sliceEnd(now, length), true
+		return microseconds(l.Window)
 	}
-	start := l.Start.UnixMicro()
-	starts := []int64{l.Previous.UnixMicro(), start, start + length, l.After.UnixMicro()}
+	return l.Next.UnixMicro() - l.Start.UnixMicro()
+}
+
+// at returns the period in which a charge counts, and until when; ok is false outside of the limit's periods.
+func (l CostLimit) at(now int64) (p period, until int64, ok bool) {
+	if l.Start.IsZero() {
+		return period{}, sliceEnd(now, l.length()), true
+	}
+	starts := []int64{l.Previous.UnixMicro(), l.Start.UnixMicro(), l.Next.UnixMicro(), l.After.UnixMicro()}
 	for i, s := range starts[:3] {
 		if s <= now && now < starts[i+1] {
-			return span{starts[i+1] - s, s}, starts[i+1], true
+			return period{s, starts[i+1]}, starts[i+1], true
 		}
 	}
-	return span{}, 0, false
+	return period{}, 0, false
 }
 
 // sliceEnd is the end of the slice, a sixtieth of a length, in which that length from a time on ends.
@@ -110,7 +129,7 @@ type CostReserveResult struct {
 	Allowed    bool
 	Duplicate  bool
 	Reason     string
-	Refused    int64 // the first budget of the account that refuses, from 1; 0 if none does
+	Refused    int64 // the budget that refuses, from 1; 0 if none does
 	RetryAfter time.Duration
 	ResetAfter time.Duration
 	Limits     []CostRow
@@ -136,7 +155,7 @@ type CostPeekResult struct {
 
 // NewCost returns a model that knows no subject.
 func NewCost() *Cost {
-	return &Cost{accounts: map[costKey]costAccount{}, reservations: map[[2]string]costReservation{}}
+	return &Cost{spendings: map[costKey]spending{}, reservations: map[[2]string]costReservation{}}
 }
 
 // Covers reports whether the periods of all limits contain the time after a wait, and none begins meanwhile in which a clock that has been
@@ -145,161 +164,183 @@ func (m *Cost) Covers(subject string, limits []CostLimit, wait time.Duration) bo
 	return !slices.ContainsFunc(limits, func(l CostLimit) bool {
 		now, _, _ := l.at(m.clock)
 		then, _, ok := l.at(m.clock + microseconds(wait))
-		return !ok || then != now && m.accounts[costKey{subject, l.Unit}].spent(then) > 0
+		return !ok || then != now && m.spendings[l.key(subject)].spent(then) > 0
 	})
 }
 
-// open returns an account as a call sees it: without what has ended, and what a clock that has been set back has stored further ahead than
+// open returns what is spent as a call sees it: without what has ended, and what a clock that has been set back has stored further ahead than
 // a window.
-func (m *Cost) open(key costKey) costAccount {
-	a, ok := m.accounts[key]
+func (m *Cost) open(l CostLimit, subject string) spending {
+	s, ok := m.spendings[l.key(subject)]
 	if !ok {
-		return costAccount{began: m.clock, at: m.clock}
+		return spending{began: m.clock}
 	}
-	a.amounts = maps.Clone(a.amounts)
-	maps.DeleteFunc(a.amounts, func(c counted, _ int64) bool {
-		return c.until <= m.clock || c.until > m.clock+2*c.span.length+c.span.length/60
+	s.amounts = maps.Clone(s.amounts)
+	maps.DeleteFunc(s.amounts, func(c counted, _ int64) bool {
+		length := c.period.end - c.period.start
+		if length == 0 {
+			length = l.length()
+		}
+		return c.until <= m.clock || c.until > m.clock+2*length+length/60
 	})
-	if a.penalty > m.clock+2*(a.penalty-a.punished) {
-		a.penalty = 0
+	if s.penalty > m.clock+2*s.penalised {
+		s.penalty = 0
 	}
-	return a
+	return s
 }
 
-func (a costAccount) spent(s span) (sum int64) {
-	for c, n := range a.amounts {
-		if c.span == s {
+func (s spending) spent(p period) (sum int64) {
+	for c, n := range s.amounts {
+		if c.period == p {
 			sum += n
 		}
 	}
 	return sum
 }
 
-func (a costAccount) last() (last int64) {
-	for c := range a.amounts {
+func (s spending) last() (last int64) {
+	for c := range s.amounts {
 		last = max(last, c.until)
 	}
 	return last
 }
 
-func (a *costAccount) add(s span, until, n int64) {
-	if a.amounts == nil {
-		a.amounts = map[counted]int64{}
+func (s *spending) add(p period, until, n int64) {
+	if s.amounts == nil {
+		s.amounts = map[counted]int64{}
 	}
-	a.amounts[counted{s, until}] += n
+	s.amounts[counted{p, until}] += n
 }
 
-// wait is how long until at most that much is spent in a span.
-func (m *Cost) wait(a costAccount, s span, most int64) time.Duration {
+// wait is how long until at most that much is spent in a period.
+func (m *Cost) wait(s spending, p period, most int64) time.Duration {
 	var ends []int64
-	for c := range a.amounts {
-		if c.span == s {
+	for c := range s.amounts {
+		if c.period == p {
 			ends = append(ends, c.until)
 		}
 	}
-	spent := a.spent(s)
+	spent := s.spent(p)
 	for _, end := range slices.Sorted(slices.Values(ends)) {
-		if spent -= a.amounts[counted{s, end}]; spent <= most {
+		if spent -= s.amounts[counted{p, end}]; spent <= most {
 			return duration(end - m.clock)
 		}
 	}
 	panic("nothing that counts ends")
 }
 
-// keysOf returns the accounts of limits, in order.
-func keysOf(subject string, limits []CostLimit) (keys []costKey) {
-	for _, l := range limits {
-		if k := (costKey{subject, l.Unit}); !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
-
 var costReasons = []string{"none", "budget", "penalty", "too_large"}
+
+// A costRow is one budget of a call, before the call charges it.
+type costRow struct {
+	key     costKey
+	spent   spending
+	period  period
+	amount  int64 // to charge
+	paid    int64 // what the call's receipt has paid after it
+	skipped bool  // a repeat pays nothing more
+}
 
 // A costAnswer is how a call stands, before it reserves.
 type costAnswer struct {
-	accounts map[costKey]costAccount
-	amounts  map[costKey]int64 // to charge
-	paid     map[costKey]int64 // what the call's receipt has paid after it
-	skipped  map[costKey]bool  // accounts that a repeat pays nothing more
-	free     bool              // it skips all
+	rows []costRow
+	free bool // all are skipped
 	CostReserveResult
+}
+
+// paid is what the call's receipt has paid after it.
+func (a *costAnswer) paid() map[costKey]int64 {
+	paid := map[costKey]int64{}
+	for _, row := range a.rows {
+		if row.paid > 0 {
+			paid[row.key] = row.paid
+		}
+	}
+	return paid
+}
+
+// alike reports whether two budgets would be one.
+func alike(subject string, limits []CostLimit) bool {
+	seen := map[costKey]bool{}
+	for _, l := range limits {
+		if seen[l.key(subject)] {
+			return true
+		}
+		seen[l.key(subject)] = true
+	}
+	return false
 }
 
 // judge says how a reservation stands.
 func (m *Cost) judge(subject string, c CostReserve) (r costAnswer, err error) {
-	r = costAnswer{accounts: map[costKey]costAccount{}, amounts: map[costKey]int64{}, paid: map[costKey]int64{}, skipped: map[costKey]bool{}}
 	r.Reason, r.free = "none", c.paid != nil
-	refuse := func(key costKey, reason string, wait time.Duration) {
+	refuse := func(place int, reason string, wait time.Duration) {
 		r.RetryAfter = max(r.RetryAfter, wait)
-		rank, above := slices.Index(costReasons, reason), slices.Index(costReasons, r.Reason)
-		place := int64(1 + slices.IndexFunc(c.Limits, func(l CostLimit) bool { return l.Unit == key.unit }))
-		if rank > above || rank == above && place < r.Refused { // the first account, also where another's budget is before its own
-			r.Reason, r.Refused = reason, place
+		if slices.Index(costReasons, reason) > slices.Index(costReasons, r.Reason) {
+			r.Reason, r.Refused = reason, int64(place+1)
 		}
 	}
-	for _, l := range c.Limits {
-		if _, _, ok := l.at(m.clock); !ok {
+	if alike(subject, c.Limits) {
+		return r, ErrArgument
+	}
+	for i, l := range c.Limits {
+		p, _, ok := l.at(m.clock)
+		if !ok {
 			return r, ErrArgument
 		}
-	}
-	for _, key := range keysOf(subject, c.Limits) {
-		a := m.open(key)
-		whole := max(c.amount(key.unit), c.paid[key])
-		r.accounts[key], r.amounts[key], r.paid[key] = a, whole-c.paid[key], whole
-		r.skipped[key] = c.paid != nil && whole == c.paid[key]
-		r.free = r.free && r.skipped[key]
-		if a.penalty > m.clock && !r.skipped[key] {
-			refuse(key, "penalty", duration(a.penalty-m.clock))
-		}
-	}
-	for _, l := range c.Limits {
-		key := costKey{subject, l.Unit}
-		a, least, whole := r.accounts[key], r.paid[key]-c.paid[key], r.paid[key]
+		row := costRow{key: l.key(subject), spent: m.open(l, subject), period: p}
+		before := c.paid[row.key]
+		row.paid = max(c.amount(l.Unit), before)
+		row.amount = row.paid - before
+		row.skipped = c.paid != nil && row.amount == 0
+		r.free = r.free && row.skipped
+		r.ResetAfter = max(r.ResetAfter, duration(row.spent.last()-m.clock))
+
+		least, whole := row.amount, row.paid
 		if c.AtMost {
 			least = min(least, 1)
 			whole = least
 		}
-		s, _, _ := l.at(m.clock)
-		spent := a.spent(s)
-		row := CostRow{Allowed: r.skipped[key] || whole <= l.Budget && least+spent <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
+		spent := row.spent.spent(p)
+		answer := CostRow{Allowed: row.skipped || whole <= l.Budget && least+spent <= l.Budget, Spent: spent, Remaining: max(l.Budget-spent, 0)}
+		if row.spent.penalty > m.clock && !row.skipped {
+			refuse(i, "penalty", duration(row.spent.penalty-m.clock))
+		}
 		switch {
-		case row.Allowed:
+		case answer.Allowed:
 		case whole > l.Budget:
-			refuse(key, "too_large", 0)
+			refuse(i, "too_large", 0)
 		default:
-			row.RetryAfter = m.wait(a, s, l.Budget-least)
-			refuse(key, "budget", row.RetryAfter)
+			answer.RetryAfter = m.wait(row.spent, p, l.Budget-least)
+			refuse(i, "budget", answer.RetryAfter)
 		}
 		if c.AtMost {
-			r.amounts[key] = min(r.amounts[key], row.Remaining)
+			row.amount = min(row.amount, answer.Remaining)
 		}
-		r.Limits = append(r.Limits, row)
+		r.rows, r.Limits = append(r.rows, row), append(r.Limits, answer)
 	}
 	if r.Reason == "too_large" {
 		r.RetryAfter = 0
 	}
-	r.ResetAfter = m.reset(r.accounts)
-	return r, nil
-}
-
-// reset is how long until nothing counts in the accounts.
-func (m *Cost) reset(accounts map[costKey]costAccount) (wait time.Duration) {
-	for _, a := range accounts {
-		wait = max(wait, duration(a.last()-m.clock))
+	if c.AtMost {
+		for i := range r.rows {
+			for j := range r.rows {
+				if c.Limits[i].Unit == c.Limits[j].Unit {
+					r.rows[i].amount = min(r.rows[i].amount, r.rows[j].amount)
+				}
+			}
+		}
 	}
-	return wait
+	return r, nil
 }
 
 // paid reports whether a receipt has paid for a call before.
 func (m *Cost) paid(subject string, c CostReserve) bool {
 	v, ok := m.reservations[[2]string{subject, c.Receipt}]
-	for _, key := range keysOf(subject, c.Limits) {
-		before, charged := v.amounts[key]
-		counts := v.settled || v.until > m.clock && m.open(key).began <= v.made
-		ok = ok && charged && c.amount(key.unit) <= before && counts
+	for _, l := range c.Limits {
+		before, charged := v.amounts[l.key(subject)]
+		counts := v.settled || v.until > m.clock && m.open(l, subject).began <= v.made
+		ok = ok && charged && c.amount(l.Unit) <= before && counts
 	}
 	return ok
 }
@@ -316,9 +357,7 @@ func (m *Cost) Reserve(subject string, c CostReserve) (r CostReserveResult, chan
 	case a.Reason != "none":
 		return a.CostReserveResult, false, nil
 	}
-	r = m.charge(subject, c, a)
-	r.ResetAfter = m.reset(a.accounts)
-	return r, true, nil
+	return m.charge(subject, c, a), true, nil
 }
 
 // free is the answer to a call that charges nothing.
@@ -327,38 +366,32 @@ func (m *Cost) free(subject string, c CostReserve, a costAnswer) CostReserveResu
 	r.Allowed, r.Duplicate, r.Reason, r.Refused, r.RetryAfter = true, true, "none", 0, 0
 	for i, l := range c.Limits {
 		r.Limits[i].Allowed, r.Limits[i].RetryAfter = true, 0
-		r.Limits[i].Charged = m.reservations[[2]string{subject, c.Receipt}].amounts[costKey{subject, l.Unit}]
+		r.Limits[i].Charged = m.reservations[[2]string{subject, c.Receipt}].amounts[l.key(subject)]
 	}
 	return r
 }
 
 // charge reserves what was judged.
 func (m *Cost) charge(subject string, c CostReserve, a costAnswer) CostReserveResult {
-	v := costReservation{made: m.clock, amounts: map[costKey]int64{}, spans: map[costKey][]span{}}
+	v := costReservation{made: m.clock, amounts: map[costKey]int64{}}
 	longest, held := int64(0), int64(1)<<60
 	if c.Hold > 0 {
 		held = sliceEnd(m.clock, microseconds(c.Hold))
 	}
 	r := a.CostReserveResult
-	r.Allowed = true
+	r.Allowed, r.ResetAfter = true, 0
 	for i, l := range c.Limits {
-		longest = max(longest, microseconds(l.Window))
-		key, row := costKey{subject, l.Unit}, &r.Limits[i]
-		if c.Unreserved && l.Unit != "" || a.skipped[key] {
-			continue
+		longest = max(longest, l.length())
+		row, answer := a.rows[i], &r.Limits[i]
+		if !row.skipped && (!c.Unreserved || l.Unit == "") {
+			p, until, _ := l.at(m.clock)
+			row.spent.add(p, min(until, held), row.amount)
+			v.amounts[row.key], v.until = row.amount, max(v.until, min(until, held))
+			m.write(row.key, row.spent)
+			answer.Charged, answer.Spent = row.amount, row.spent.spent(p)
+			answer.Remaining = max(l.Budget-answer.Spent, 0)
 		}
-		s, until, _ := l.at(m.clock)
-		if !slices.Contains(v.spans[key], s) {
-			account := a.accounts[key]
-			account.add(s, min(until, held), a.amounts[key])
-			a.accounts[key], v.amounts[key], v.spans[key] = account, a.amounts[key], append(v.spans[key], s)
-			v.until = max(v.until, min(until, held))
-		}
-		row.Charged, row.Spent = v.amounts[key], a.accounts[key].spent(s)
-		row.Remaining = max(l.Budget-row.Spent, 0)
-	}
-	for key := range v.amounts {
-		m.write(key, a.accounts[key])
+		r.ResetAfter = max(r.ResetAfter, duration(row.spent.last()-m.clock))
 	}
 	if len(v.amounts) > 0 {
 		m.record(subject, c.Receipt, v, longest)
@@ -366,14 +399,11 @@ func (m *Cost) charge(subject string, c CostReserve, a costAnswer) CostReserveRe
 	return r
 }
 
-// write stores an account, and record a reservation.
-func (m *Cost) write(key costKey, a costAccount) {
-	if len(a.amounts) == 0 {
-		return
-	}
-	a.at, a.began = m.clock, min(a.began, m.clock)
-	a.endMS = expiry(m.clock, max(a.last(), a.penalty)-m.clock)
-	m.accounts[key] = a
+// write stores what is spent, and record a reservation.
+func (m *Cost) write(key costKey, s spending) {
+	s.began = min(s.began, m.clock)
+	s.endMS = (max(s.last(), s.penalty) + 999) / 1000
+	m.spendings[key] = s
 }
 
 func (m *Cost) record(subject, receipt string, v costReservation, longest int64) {
@@ -388,70 +418,62 @@ func (m *Cost) Settle(subject, receipt string, actual, inUnits int64, limits []C
 	if known {
 		made, until = v.made, v.until
 	}
-	after := costReservation{settled: true, made: made, until: until, endMS: v.endMS, amounts: map[costKey]int64{}, spans: map[costKey][]span{}}
-	accounts, before, longest := map[costKey]costAccount{}, map[costKey]costAccount{}, int64(0)
+	if alike(subject, limits) {
+		return r, false, ErrArgument
+	}
+	after := costReservation{settled: true, made: made, until: until, endMS: v.endMS, amounts: map[costKey]int64{}}
+	written, longest := map[costKey]spending{}, int64(0)
 	for _, l := range limits {
-		longest = max(longest, microseconds(l.Window))
-		key := costKey{subject, l.Unit}
-		if _, ok := accounts[key]; !ok {
-			before[key], accounts[key] = m.open(key), m.open(key)
+		longest = max(longest, l.length())
+		key, ahead := l.key(subject), made > m.clock+l.length() // by a clock that has been set back since
+		p, end, ok := l.at(made)
+		if ahead {
+			p, end, ok = l.at(m.clock)
 		}
-		ahead := made > m.clock+microseconds(l.Window)
-		s, end, ok := l.at(made)
-		if ahead { // by a clock that has been set back since
-			s, end, ok = l.at(m.clock)
-		}
-		if !ok && made == m.clock {
+		if !ok && (made == m.clock || ahead) {
 			return r, false, ErrArgument
 		}
-		a, amount := accounts[key], CostReserve{Estimate: actual, InUnits: inUnits}.amount(l.Unit)
+		s, amount, added := m.open(l, subject), CostReserve{Estimate: actual, InUnits: inUnits}.amount(l.Unit), false
+		shown, _, _ := l.at(m.clock)
+		before := s.spent(shown)
+		estimate, reserved := v.amounts[key]
 		after.amounts[key] = amount
-		if estimate, reserved := v.amounts[key]; reserved && amount > 0 {
+		if reserved && amount > 0 {
 			after.amounts[key] = estimate
 		}
-		if !ok || v.settled || slices.Contains(after.spans[key], s) {
-			continue
+		if ok && !v.settled {
+			held := counted{p, min(end, until)}
+			if n := min(estimate, s.amounts[held]); reserved && !ahead && s.began <= made && s.amounts[held] > 0 {
+				s.amounts[held] -= n
+				added = true
+			}
+			if end > m.clock {
+				s.add(p, end, amount)
+				added = true
+			}
 		}
-		after.spans[key] = append(after.spans[key], s)
-		held := counted{s, min(end, until)}
-		if n := min(v.amounts[key], a.amounts[held]); !ahead && slices.Contains(v.spans[key], s) && a.began <= made && n > 0 {
-			a.amounts[held] -= n
+		row := CostRow{Spent: s.spent(shown)}
+		row.Remaining = max(l.Budget-row.Spent, 0)
+		r.Exceeded = r.Exceeded || row.Spent > l.Budget
+		if end := m.clock + microseconds(penalty); penalty > 0 && row.Spent > l.Budget && row.Spent > before && end > s.penalty {
+			s.penalty, s.penalised = end, microseconds(penalty)
 		}
-		if end > m.clock {
-			a.add(s, end, amount)
+		r.Penalty = max(r.Penalty, duration(s.penalty-m.clock))
+		r.Limits = append(r.Limits, row)
+		if added {
+			written[key] = s
 		}
-		accounts[key] = a
 	}
 	r.Outcome = map[bool]string{true: "settled", false: "unknown"}[known]
 	if v.settled {
 		r.Outcome = "repeated"
+		return r, false, nil
 	}
-	for _, l := range limits {
-		key := costKey{subject, l.Unit}
-		a, row := accounts[key], CostRow{Remaining: l.Budget}
-		if s, _, ok := l.at(m.clock); ok {
-			row.Spent = a.spent(s)
-			row.Remaining = max(l.Budget-row.Spent, 0)
-			r.Exceeded = r.Exceeded || row.Spent > l.Budget
-			if penalty > 0 && row.Spent > l.Budget && row.Spent > before[key].spent(s) {
-				if end := m.clock + microseconds(penalty); end > a.penalty {
-					a.penalty, a.punished = end, m.clock
-				}
-				accounts[key] = a
-			}
-		}
-		r.Limits = append(r.Limits, row)
+	for key, s := range written {
+		m.write(key, s)
 	}
-	for key, a := range accounts {
-		r.Penalty = max(r.Penalty, duration(a.penalty-m.clock))
-		if !v.settled {
-			m.write(key, a)
-		}
-	}
-	if !v.settled {
-		m.record(subject, receipt, after, longest)
-	}
-	return r, !v.settled, nil
+	m.record(subject, receipt, after, longest)
+	return r, true, nil
 }
 
 // Peek answers peek.
@@ -475,25 +497,28 @@ func (m *Cost) Peek(subject string, c CostReserve) (r CostPeekResult, err error)
 }
 
 // Reset answers reset.
-func (m *Cost) Reset(subject, unit string) (existed bool) {
-	_, existed = m.accounts[costKey{subject, unit}]
-	delete(m.accounts, costKey{subject, unit})
+func (m *Cost) Reset(subject string, limits []CostLimit) (existed bool) {
+	for _, l := range limits {
+		_, was := m.spendings[l.key(subject)]
+		existed = existed || was
+		delete(m.spendings, l.key(subject))
+	}
 	return existed
 }
 
 // Move sets the clock, and forgets what has expired.
 func (m *Cost) Move(to time.Time) {
 	m.clock = to.UnixMicro()
-	maps.DeleteFunc(m.accounts, func(_ costKey, a costAccount) bool { return expired(m.clock, a.endMS) })
+	maps.DeleteFunc(m.spendings, func(_ costKey, s spending) bool { return expired(m.clock, s.endMS) })
 	maps.DeleteFunc(m.reservations, func(_ [2]string, v costReservation) bool { return expired(m.clock, v.endMS) })
 }
 
 // Expiries lists the keys of a subject, by suffix.
 func (m *Cost) Expiries(subject string) map[string]int64 {
 	ends := map[string]int64{}
-	for key, a := range m.accounts {
+	for key, s := range m.spendings {
 		if key.subject == subject {
-			ends[strings.TrimSuffix("spent:"+key.unit, ":")] = a.endMS
+			ends[key.suffix()] = s.endMS
 		}
 	}
 	for key, v := range m.reservations {
@@ -506,5 +531,5 @@ func (m *Cost) Expiries(subject string) map[string]int64 {
 
 // Clone copies the model.
 func (m *Cost) Clone() *Cost {
-	return &Cost{clock: m.clock, accounts: maps.Clone(m.accounts), reservations: maps.Clone(m.reservations)}
+	return &Cost{clock: m.clock, spendings: maps.Clone(m.spendings), reservations: maps.Clone(m.reservations)}
 }

@@ -174,7 +174,7 @@ func (m *Guard) take(subject string, c AdmitCall, a costAnswer, free, counts boo
 	key, weight := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}, max(c.Weight, 1)
 	if c.Receipt != "" && (r.Duplicate && (weight > paid || !free) || !r.Duplicate && (costs || counts || reserves || r.Challenge == "consumed")) {
 		v := m.receipts[key].paidBy(weight, m.clock, c.dedup(), r.Duplicate)
-		v.amounts = a.paid
+		v.amounts = a.paid()
 		m.receipts[key] = v
 		changed = true
 	}

@@ -36,9 +36,9 @@ func (m *Guard) judgeCosts(subject string, c AdmitCall, known bool, before map[c
 	if _, settled := m.costs.reservations[[2]string{subject, c.Reservation}]; err != nil || !settled {
 		return a, a.free, err
 	}
-	a.Reason, a.RetryAfter, a.Refused, a.paid = "none", 0, 0, nil
+	a.Reason, a.RetryAfter, a.Refused = "none", 0, 0
 	for i := range a.Limits {
-		a.Limits[i].Allowed, a.Limits[i].RetryAfter = true, 0
+		a.Limits[i].Allowed, a.Limits[i].RetryAfter, a.rows[i].paid = true, 0, 0
 	}
 	return a, true, nil
 }

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard/inspect"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -94,8 +96,8 @@ func (s *Service) eachLimit(do func(name string, l policy.Limit)) {
 	}
 }
 
-// LimitsOf returns the limits that count a subject, those with the names or all, and the units of its budgets if these are among them: "" for money.
-func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, units []string, err error) {
+// LimitsOf returns the limits that count a subject, those with the names or all, and its budgets if these are among them.
+func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Limit, budgets []cost.Budget, err error) {
 	s = &Service{s.ForSubject(subject), s.File, s.Given}
 	if len(s.Endpoints) == 0 && len(s.Limits) == 0 && len(s.Budgets) == 0 {
 		return nil, nil, errors.New("the policy has no limits: give --policy FILE with those of the service")
@@ -119,11 +121,17 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 	})
 	if len(names) == 0 || slices.Contains(names, Budgets) {
 		for _, b := range s.Budgets {
-			if s.Counts(b.By, subject) && !slices.Contains(units, b.Unit) {
-				units = append(units, b.Unit)
+			if !s.Counts(b.By, subject) {
+				continue
 			}
+			row := cost.Budget{Window: b.Window, Unit: b.Unit, Name: b.Name}
+			if c, _ := b.Calendar(); c != nil { // the policy was checked
+				period := c.Around(time.Now())
+				row.Previous, row.Start, row.Next, row.After = period.Previous, period.Start, period.Next, period.After
+			}
+			budgets = append(budgets, row)
 		}
-		if len(units) == 0 && len(names) > 0 {
+		if len(budgets) == 0 && len(names) > 0 {
 			err = errors.Join(err, fmt.Errorf("no budget counts %s", subject))
 		}
 	}
@@ -133,8 +141,8 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 			err = fmt.Errorf("the policy has no limit %q (limits: %s)", name, strings.Join(known, ", "))
 		}
 	}
-	if err == nil && len(rows) == 0 && len(units) == 0 {
+	if err == nil && len(rows) == 0 && len(budgets) == 0 {
 		err = fmt.Errorf("no limit and no budget of the policy counts %s", subject)
 	}
-	return rows, units, err
+	return rows, budgets, err
 }
