@@ -675,7 +675,7 @@ return function(words)
 end
 end)()
 
-local spending = (function() -- rlfunc: lines=98 file=functions/lib/cost/spending.lua
+local spending = (function() -- rlfunc: lines=99 file=functions/lib/cost/spending.lua
 
 
 
@@ -753,6 +753,7 @@ function spending.open(self, call, place, made_us, held_us)
   self.held = 0
   self.rest = 0
   self.ends = nil
+  self.dropped = nil
   self.moved = false
   self.held_changed = false
   self.rest_changed = false
@@ -1024,8 +1025,7 @@ end
 return spendings
 end)()
 
-local reservation = (function() -- rlfunc: lines=123 file=functions/lib/cost/reservation.lua
-
+local reservation = (function() -- rlfunc: lines=120 file=functions/lib/cost/reservation.lua
 
 
 
@@ -1077,8 +1077,7 @@ end
 
 local function has_paid(found, all, now_us)
   for i = 1, #all do
-    local one = all[i]
-    local before = reservation_record.of(found, one.key)
+    local one, before = all[i], reservation_record.of(found, all[i].key)
     if not before or one.amount > before or not found.settled and (found.until_us <= now_us or one.began_us > found.made_us) then
       return false
     end
@@ -1115,9 +1114,8 @@ function reservation.check(call)
   local free = repeats or call.settled or call.found and has_paid(call.found, all, call.now_us)
   local answer = {reason = 'none', place = 0, retry_us = 0, all = all, longest_us = longest_us, free = free}
   for i = 1, #all do
-    local one = all[i]
-    one.paid = call.settled and 0 or one.paid
-    local failure = not free and not one.free and check(answer, one, i, call.at_most)
+    all[i].paid = call.settled and 0 or all[i].paid
+    local failure = not free and not all[i].free and check(answer, all[i], i, call.at_most)
     if failure then
       return nil, failure
     end

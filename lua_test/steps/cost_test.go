@@ -321,6 +321,22 @@ func TestReserve_budgetsOfOthersAndUnits(t *testing.T) {
 	)
 }
 
+// What a call drops of one budget stays in another, whose charges end at the same time.
+func TestReserve_dropsNothingOfAnother(t *testing.T) {
+	of := func(subject fcall.Subject, p budget.ReserveParams) budget.ReserveParams {
+		p.Subject = subject
+		return p
+	}
+	budgets.Run(
+		t,
+		costStep{Advance: toSlice, Call: reserves(reserve("a", 1, within(1000))), Writes: true, Want: granted(1, 1, 1000, window10)},
+		costStep{Name: "drops what has ended", Advance: window10, Call: reserves(reserve("b", 2, within(1000))), Writes: true, Want: granted(2, 2, 1000, window10)},
+		costStep{Name: "another's charge with the end of the first", Advance: -window10, Call: reserves(of("u2", reserve("c", 600, within(1000)))), Writes: true, Want: granted(600, 600, 1000, window10)},
+		costStep{Advance: 10 * time.Second, Call: reserves(of("u2", reserve("d", 100, within(1000)))), Writes: true, Want: granted(100, 700, 1000, window10)},
+		costStep{Name: "waits for it", Call: reserves(of("u2", reserve("e", 900, within(1000)))), Want: over(700, 1000, window10-10*time.Second, window10)},
+	)
+}
+
 func TestCost_unreadableIsReportedAndKept(t *testing.T) {
 	calls := map[string]func(context.Context, *budget.Client) (any, error){
 		"reserve": reserves(reserve("b", 1000, within(1000))), "reserve again": reserves(reserve("a", 5, within(1000))),
@@ -368,7 +384,7 @@ func TestCost_unreadableIsReportedAndKept(t *testing.T) {
 
 func TestCost_expiryOfTheLibraryThatShips(t *testing.T) {
 	budgets.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c *budget.Client) {
-		now := time.Now() // a period ends when it ends, and a window with a slice
+		now := time.Now().Truncate(time.Millisecond) // a period ends when it ends, and a window with a slice
 		period := budget.Budget{Budget: 1000, Name: "day", Previous: now.Add(-day), Start: now.Add(-time.Hour), Next: now.Add(10 * time.Hour), After: now.Add(day)}
 		s.CheckTTLs(t, ttls{"rl:{u1}:spent:day": 10 * time.Hour, reservationKey("r"): 22 * time.Hour}, func() {
 			if _, err := c.Reserve(t.Context(), reserve("r", 1000, budget.PackBudget(period))); err != nil {

@@ -858,7 +858,7 @@ func TestGuard_expiriesOnRealTime(t *testing.T) {
 	suites.Guards.EachOnRealTime(t, func(t *testing.T, s *luatest.Server, c guarded) {
 		take := func() {
 			s.Do(t, "FLUSHDB")
-			now := time.Now() // a period ends when it ends, and a window with a slice
+			now := time.Now().Truncate(time.Millisecond) // a period ends when it ends, and a window with a slice
 			p.Budgets = []guard.Budget{{Budget: 100, Name: "day", Previous: now.Add(-day), Start: now.Add(-time.Hour), Next: now.Add(2 * time.Hour), After: now.Add(day)}}
 			if _, err := c.Challenges.Issue(t.Context(), challenge.IssueParams{Subject: "u1", Token: "t1", TTL: time.Hour}); err != nil {
 				t.Fatal(err)

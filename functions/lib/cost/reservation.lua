@@ -1,8 +1,7 @@
 --- Reserves the amounts of a call in all of its budgets, or in none.
 ---
---- A call has key, of its reservation; budgets and their keys; the amounts in money and units; hold_us; at_most; now_us; found, the
---- reservation that the key has already and that a repeat must not exceed; paid, what its receipt has paid by budget, each time under another
---- key; and settled, if it charges nothing.
+--- A call has key, of its reservation; budgets, keys, amount_micros, units, hold_us, at_most and now_us; found, the reservation that the key
+--- has already and that a repeat must not exceed; paid, by budget, what its receipt has paid under other keys; settled, if it charges nothing.
 --- @use budget charge reservation_record spending_ends spendings
 --- @lib reservation
 local reservation = {}
@@ -50,8 +49,7 @@ end
 -- reserved is settled or counts.
 local function has_paid(found, all, now_us)
   for i = 1, #all do
-    local one = all[i]
-    local before = reservation_record.of(found, one.key)
+    local one, before = all[i], reservation_record.of(found, all[i].key)
     if not before or one.amount > before or not found.settled and (found.until_us <= now_us or one.began_us > found.made_us) then
       return false
     end
@@ -88,9 +86,8 @@ function reservation.check(call)
   local free = repeats or call.settled or call.found and has_paid(call.found, all, call.now_us)
   local answer = {reason = 'none', place = 0, retry_us = 0, all = all, longest_us = longest_us, free = free}
   for i = 1, #all do
-    local one = all[i]
-    one.paid = call.settled and 0 or one.paid
-    local failure = not free and not one.free and check(answer, one, i, call.at_most)
+    all[i].paid = call.settled and 0 or all[i].paid
+    local failure = not free and not all[i].free and check(answer, all[i], i, call.at_most)
     if failure then
       return nil, failure
     end

@@ -75,6 +75,7 @@ function spending.open(self, call, place, made_us, held_us)
   self.held = 0
   self.rest = 0
   self.ends = nil
+  self.dropped = nil
   self.moved = false
   self.held_changed = false
   self.rest_changed = false
