@@ -20,7 +20,7 @@ LIMITS = [
     guard.Limit(name="llm/pace", kind=KIND.GCRA, limit=60, window=timedelta(minutes=1), burst=2),
     AT_ONCE,
 ]
-BUDGETS = [guard.Budget(budget=Micros(40000), window=MINUTE, unit="tokens")]  # whole ones of a unit
+BUDGETS = [guard.Budget(budget=Micros(40000), window=MINUTE, unit="tokens", name="tokens")]  # whole ones of a unit
 
 
 class Upstream:

@@ -12,7 +12,7 @@ const limits = [
   { name: "llm/pace", kind: "gcra", limit: 60, window: minutes(1), burst: 2 },
   atOnce,
 ] as const;
-const budgets = [{ budget: micros(40_000), window: minute, unit: "tokens" }]; // whole ones of a unit
+const budgets = [{ budget: micros(40_000), window: minute, unit: "tokens", name: "tokens" }]; // whole ones of a unit
 const amount = (tokens: number): guard.UnitAmount[] => [{ unit: "tokens", amount: tokens }];
 
 /** An account of an API. */
