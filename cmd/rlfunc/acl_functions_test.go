@@ -30,7 +30,7 @@ func legal(fn *spec.Function) []string {
 		for _, f := range fields {
 			name := prefix + f.Name + "="
 			switch {
-			case f.Kind == spec.KindKey || f.Optional && name != "limits.0.window=" && name != "target=": // which gcra and override.clear want
+			case f.Kind == spec.KindKey || f.Optional && name != "limits.0.window=" && name != "budgets.0.window=" && name != "target=": // which gcra, a budget and override.clear want
 			case f.Kind == spec.KindGroup:
 				if f.Min == 0 {
 					continue
