@@ -148,7 +148,7 @@ func (q *ask) estimates(c *call) (money fcall.Micros, units []Amount) {
 	if c.err != nil || !c.result.Duplicate {
 		return money, units
 	}
-	most := map[string]int64{} // by unit: accounts of one unit may have been paid differently
+	most := map[string]int64{} // by unit: budgets of one unit may have been paid differently
 	for i, row := range c.result.Budgets {
 		unit := c.budgets.each[i].Unit
 		most[unit] = max(most[unit], int64(row.Charged))

@@ -11,7 +11,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A Settlement is the end of a reservation in one account: the budgets of one subject and unit.
+// A Settlement is the end of a reservation in the budgets of one subject and unit.
 type Settlement struct {
 	Subject     string
 	Unit        string // "" for money

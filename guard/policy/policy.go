@@ -150,14 +150,14 @@ type EndpointCost struct {
 }
 
 // A Budget is the amount that a subject may spend in a window or in a period of the calendar. guard reserves an estimate when it admits a request; the
-// service settles the real cost. Budgets with the same by and unit are one account.
+// service settles the real cost. Each budget counts for itself, by its name.
 type Budget struct {
-	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -. Required.
+	// Name is unique among the limits and budgets of the whole policy: 1 to 32 of A-Z a-z 0-9 _ -, and no digit first. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
 	// By is the identity that has the budget, or a list of at most 4, as for a limit; all is a budget of all requests together. A request
 	// that lacks an identity is not charged to it. Defaults to client.
 	By By `yaml:"by" policy:"items=0..4,is=identity,default=client"`
-	// Unit is what is budgeted, such as tokens: 1 to 32 of A-Z a-z 0-9 _ -. Defaults to money.
+	// Unit is what is budgeted, such as tokens: 1 to 32 of A-Z a-z 0-9 _ -, and no digit first. Defaults to money.
 	Unit string `yaml:"unit" policy:"is=name"`
 	// Budget is the amount, 0.000001 to 1000000000 of any currency, or 1 to 1000000000000 of another unit. A mapping gives
 	// plans their own: {default: 5, pro: 50}. Required.
