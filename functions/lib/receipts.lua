@@ -5,7 +5,7 @@
 --- @use clock refusal
 --- @lib receipts
 --- @state receipt 2 '<when it was counted, in microseconds> <weight that it paid> <repeats that passed>', then ' <budget>=<amount>' of
----     each budget that it paid, by its key: '1767323045678901 1 0 rl:{org=acme}:spent::86400000000=300000'
+---     each budget that it paid, by its key: '1767323045678901 1 0 rl:{org=acme}:spent:86400000000=300000'
 local receipts = {}
 
 -- Returns what is known of a receipt: paid, the weight; budgets, the amounts that it paid by their keys; and its repeats. Returns

@@ -404,7 +404,27 @@ end
 return clock
 end)()
 
-local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+local calendar_period = (function() -- rlfunc: lines=17 file=functions/lib/calendar_period.lua
+
+
+local calendar_period = {}
+
+
+function calendar_period.at(row, at_us)
+  if at_us < row.previous_us or at_us >= row.after_us then
+    return nil
+  elseif at_us < row.start_us then
+    return row.previous_us, row.start_us
+  elseif at_us < row.next_us then
+    return row.start_us, row.next_us
+  end
+  return row.next_us, row.after_us
+end
+
+return calendar_period
+end)()
+
+local refusal = (function() -- rlfunc: lines=26 file=functions/lib/refusal.lua
 
 
 local refusal = {}
@@ -412,6 +432,16 @@ local refusal = {}
 
 function refusal.argument(text)
   return {err = 'RLARG ' .. text}
+end
+
+
+function refusal.same_key(keys, place, text)
+  for i = 1, place - 1 do
+    if keys[i] == keys[place] then
+      return refusal.argument(text)
+    end
+  end
+  return nil
 end
 
 
@@ -423,7 +453,7 @@ end
 return refusal
 end)()
 
-local budget = (function() -- rlfunc: lines=80 file=functions/lib/cost/budget.lua
+local budget = (function() -- rlfunc: lines=72 file=functions/lib/cost/budget.lua
 
 
 
@@ -452,18 +482,12 @@ local budget = (function() -- rlfunc: lines=80 file=functions/lib/cost/budget.lu
 local budget = {}
 
 
+
 function budget.prepare(row, above)
   if string.find(row.unit or 'u', '^%d') or string.find(row.name or 'n', '^%d') then
     return nil, refusal.argument('unit and name must not begin with a digit')
   end
   row.length_us = row.window_us or row.next_us - row.start_us
-  row.periods = {}
-  if row.start_us then
-    local starts = {row.previous_us, row.start_us, row.next_us, row.after_us}
-    for i = 1, 3 do
-      row.periods[i] = {name = string.format(' %d-%d', starts[i], starts[i + 1]), from_us = starts[i], to_us = starts[i + 1]}
-    end
-  end
   for i = 1, #above do
     local other = above[i]
     row.same_above = row.same_above or other.unit == row.unit and other.window_us == row.window_us and other.name == row.name
@@ -483,13 +507,11 @@ function budget.period(row, at_us)
   if row.window_us then
     return '', budget.slice_end(at_us, row.window_us)
   end
-  for i = 1, 3 do
-    local period = row.periods[i]
-    if period.from_us <= at_us and at_us < period.to_us then
-      return period.name, period.to_us
-    end
+  local start_us, end_us = calendar_period.at(row, at_us)
+  if not start_us then
+    return nil
   end
-  return nil
+  return string.format(' %d-%d', start_us, end_us), end_us
 end
 
 
@@ -869,8 +891,8 @@ local function write(self)
   if self.rest_changed then
     count = put(count, self.field, string.format('%d', self.rest))
   end
-  for i = 1, dropped and #dropped or 0 do
-    redis.call('HDEL', self.key, dropped[i])
+  if dropped and #dropped > 0 then
+    redis.call('HDEL', self.key, unpack(dropped))
   end
   redis.call('HSET', self.key, unpack(args, 1, count))
 end
@@ -954,7 +976,7 @@ end
 return reservation_record
 end)()
 
-local spendings = (function() -- rlfunc: lines=68 file=functions/lib/cost/spendings.lua
+local spendings = (function() -- rlfunc: lines=60 file=functions/lib/cost/spendings.lua
 
 
 
@@ -973,15 +995,7 @@ local function new(count)
   return all
 end
 
-
-local function duplicate_key(keys, place)
-  for i = 1, place - 1 do
-    if keys[i] == keys[place] then
-      return refusal.argument('budgets must differ in unit, window or name: two rows would be one budget')
-    end
-  end
-  return nil
-end
+local alike = 'budgets must differ in unit, window or name: two rows would be one budget'
 
 
 
@@ -989,7 +1003,7 @@ function spendings.open(call, made_us, held_us)
   local all, longest_us = opened[#call.budgets] or new(#call.budgets), 0
   for i = 1, #call.budgets do
     local row = call.budgets[i]
-    local failure = row.same_above and duplicate_key(call.keys, i)
+    local failure = row.same_above and refusal.same_key(call.keys, i, alike)
     if failure then
       return nil, failure
     end

@@ -404,7 +404,7 @@ end
 return clock
 end)()
 
-local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+local refusal = (function() -- rlfunc: lines=26 file=functions/lib/refusal.lua
 
 
 local refusal = {}
@@ -412,6 +412,16 @@ local refusal = {}
 
 function refusal.argument(text)
   return {err = 'RLARG ' .. text}
+end
+
+
+function refusal.same_key(keys, place, text)
+  for i = 1, place - 1 do
+    if keys[i] == keys[place] then
+      return refusal.argument(text)
+    end
+  end
+  return nil
 end
 
 
@@ -1092,7 +1102,27 @@ end
 return token_bucket
 end)()
 
-local period_count = (function() -- rlfunc: lines=78 file=functions/lib/limit/period_count.lua
+local calendar_period = (function() -- rlfunc: lines=17 file=functions/lib/calendar_period.lua
+
+
+local calendar_period = {}
+
+
+function calendar_period.at(row, at_us)
+  if at_us < row.previous_us or at_us >= row.after_us then
+    return nil
+  elseif at_us < row.start_us then
+    return row.previous_us, row.start_us
+  elseif at_us < row.next_us then
+    return row.start_us, row.next_us
+  end
+  return row.next_us, row.after_us
+end
+
+return calendar_period
+end)()
+
+local period_count = (function() -- rlfunc: lines=71 file=functions/lib/limit/period_count.lua
 
 
 
@@ -1104,17 +1134,10 @@ local period_count = {redis_type = 'hash', needs_clock = true, weighted = true}
 
 
 local function read(row, key, now_us, answer)
-  local start_us, end_us = row.previous_us, row.start_us
-  if now_us >= row.next_us then
-    start_us = row.next_us
-    end_us = row.after_us
-  elseif now_us >= row.start_us then
-    start_us = row.start_us
-    end_us = row.next_us
-  end
-  if now_us < start_us then
+  local start_us, end_us = calendar_period.at(row, now_us)
+  if now_us < row.previous_us then
     return refusal.argument("previous must not be after the server's time: the caller's clock is more than a period ahead of it")
-  elseif now_us >= end_us then
+  elseif not start_us then
     return refusal.argument("after must be after the server's time: the caller's clock is more than a period behind it")
   end
   answer.period = string.format('%d %d', start_us, end_us)
@@ -1500,7 +1523,7 @@ return function(words)
 end
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=117 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=108 file=functions/lib/limit/limit_rows.lua
 
 
 
@@ -1517,16 +1540,7 @@ function limit_rows.of_row(place, failure)
   return failure
 end
 
-
-local function duplicate_key(states, place)
-  for i = 1, place - 1 do
-    if states[i] == states[place] then
-      return refusal.argument('limits must differ in kind, window or name: two rows would be one limit')
-    end
-  end
-  return nil
-end
-
+local alike = 'limits must differ in kind, window or name: two rows would be one limit'
 local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
 
@@ -1573,7 +1587,7 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
   for i = 1, count do
     local row, answer = limits[i], all[i]
     answer.holder = holder
-    local failure = row.same_above and duplicate_key(states, i) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
+    local failure = row.same_above and refusal.same_key(states, i, alike) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
     if failure then
       return nil, limit_rows.of_row(i, failure)
     end
@@ -1620,7 +1634,7 @@ end
 return limit_rows
 end)()
 
-local budget = (function() -- rlfunc: lines=80 file=functions/lib/cost/budget.lua
+local budget = (function() -- rlfunc: lines=72 file=functions/lib/cost/budget.lua
 
 
 
@@ -1649,18 +1663,12 @@ local budget = (function() -- rlfunc: lines=80 file=functions/lib/cost/budget.lu
 local budget = {}
 
 
+
 function budget.prepare(row, above)
   if string.find(row.unit or 'u', '^%d') or string.find(row.name or 'n', '^%d') then
     return nil, refusal.argument('unit and name must not begin with a digit')
   end
   row.length_us = row.window_us or row.next_us - row.start_us
-  row.periods = {}
-  if row.start_us then
-    local starts = {row.previous_us, row.start_us, row.next_us, row.after_us}
-    for i = 1, 3 do
-      row.periods[i] = {name = string.format(' %d-%d', starts[i], starts[i + 1]), from_us = starts[i], to_us = starts[i + 1]}
-    end
-  end
   for i = 1, #above do
     local other = above[i]
     row.same_above = row.same_above or other.unit == row.unit and other.window_us == row.window_us and other.name == row.name
@@ -1680,13 +1688,11 @@ function budget.period(row, at_us)
   if row.window_us then
     return '', budget.slice_end(at_us, row.window_us)
   end
-  for i = 1, 3 do
-    local period = row.periods[i]
-    if period.from_us <= at_us and at_us < period.to_us then
-      return period.name, period.to_us
-    end
+  local start_us, end_us = calendar_period.at(row, at_us)
+  if not start_us then
+    return nil
   end
-  return nil
+  return string.format(' %d-%d', start_us, end_us), end_us
 end
 
 
@@ -2066,8 +2072,8 @@ local function write(self)
   if self.rest_changed then
     count = put(count, self.field, string.format('%d', self.rest))
   end
-  for i = 1, dropped and #dropped or 0 do
-    redis.call('HDEL', self.key, dropped[i])
+  if dropped and #dropped > 0 then
+    redis.call('HDEL', self.key, unpack(dropped))
   end
   redis.call('HSET', self.key, unpack(args, 1, count))
 end
@@ -2151,7 +2157,7 @@ end
 return reservation_record
 end)()
 
-local spendings = (function() -- rlfunc: lines=68 file=functions/lib/cost/spendings.lua
+local spendings = (function() -- rlfunc: lines=60 file=functions/lib/cost/spendings.lua
 
 
 
@@ -2170,15 +2176,7 @@ local function new(count)
   return all
 end
 
-
-local function duplicate_key(keys, place)
-  for i = 1, place - 1 do
-    if keys[i] == keys[place] then
-      return refusal.argument('budgets must differ in unit, window or name: two rows would be one budget')
-    end
-  end
-  return nil
-end
+local alike = 'budgets must differ in unit, window or name: two rows would be one budget'
 
 
 
@@ -2186,7 +2184,7 @@ function spendings.open(call, made_us, held_us)
   local all, longest_us = opened[#call.budgets] or new(#call.budgets), 0
   for i = 1, #call.budgets do
     local row = call.budgets[i]
-    local failure = row.same_above and duplicate_key(call.keys, i)
+    local failure = row.same_above and refusal.same_key(call.keys, i, alike)
     if failure then
       return nil, failure
     end

@@ -315,7 +315,7 @@ end
 return clock
 end)()
 
-local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+local refusal = (function() -- rlfunc: lines=26 file=functions/lib/refusal.lua
 
 
 local refusal = {}
@@ -323,6 +323,16 @@ local refusal = {}
 
 function refusal.argument(text)
   return {err = 'RLARG ' .. text}
+end
+
+
+function refusal.same_key(keys, place, text)
+  for i = 1, place - 1 do
+    if keys[i] == keys[place] then
+      return refusal.argument(text)
+    end
+  end
+  return nil
 end
 
 

@@ -404,7 +404,7 @@ end
 return clock
 end)()
 
-local refusal = (function() -- rlfunc: lines=16 file=functions/lib/refusal.lua
+local refusal = (function() -- rlfunc: lines=26 file=functions/lib/refusal.lua
 
 
 local refusal = {}
@@ -412,6 +412,16 @@ local refusal = {}
 
 function refusal.argument(text)
   return {err = 'RLARG ' .. text}
+end
+
+
+function refusal.same_key(keys, place, text)
+  for i = 1, place - 1 do
+    if keys[i] == keys[place] then
+      return refusal.argument(text)
+    end
+  end
+  return nil
 end
 
 
@@ -956,7 +966,27 @@ end
 return token_bucket
 end)()
 
-local period_count = (function() -- rlfunc: lines=78 file=functions/lib/limit/period_count.lua
+local calendar_period = (function() -- rlfunc: lines=17 file=functions/lib/calendar_period.lua
+
+
+local calendar_period = {}
+
+
+function calendar_period.at(row, at_us)
+  if at_us < row.previous_us or at_us >= row.after_us then
+    return nil
+  elseif at_us < row.start_us then
+    return row.previous_us, row.start_us
+  elseif at_us < row.next_us then
+    return row.start_us, row.next_us
+  end
+  return row.next_us, row.after_us
+end
+
+return calendar_period
+end)()
+
+local period_count = (function() -- rlfunc: lines=71 file=functions/lib/limit/period_count.lua
 
 
 
@@ -968,17 +998,10 @@ local period_count = {redis_type = 'hash', needs_clock = true, weighted = true}
 
 
 local function read(row, key, now_us, answer)
-  local start_us, end_us = row.previous_us, row.start_us
-  if now_us >= row.next_us then
-    start_us = row.next_us
-    end_us = row.after_us
-  elseif now_us >= row.start_us then
-    start_us = row.start_us
-    end_us = row.next_us
-  end
-  if now_us < start_us then
+  local start_us, end_us = calendar_period.at(row, now_us)
+  if now_us < row.previous_us then
     return refusal.argument("previous must not be after the server's time: the caller's clock is more than a period ahead of it")
-  elseif now_us >= end_us then
+  elseif not start_us then
     return refusal.argument("after must be after the server's time: the caller's clock is more than a period behind it")
   end
   answer.period = string.format('%d %d', start_us, end_us)
@@ -1364,7 +1387,7 @@ return function(words)
 end
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=117 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=108 file=functions/lib/limit/limit_rows.lua
 
 
 
@@ -1381,16 +1404,7 @@ function limit_rows.of_row(place, failure)
   return failure
 end
 
-
-local function duplicate_key(states, place)
-  for i = 1, place - 1 do
-    if states[i] == states[place] then
-      return refusal.argument('limits must differ in kind, window or name: two rows would be one limit')
-    end
-  end
-  return nil
-end
-
+local alike = 'limits must differ in kind, window or name: two rows would be one limit'
 local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
 
@@ -1437,7 +1451,7 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
   for i = 1, count do
     local row, answer = limits[i], all[i]
     answer.holder = holder
-    local failure = row.same_above and duplicate_key(states, i) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
+    local failure = row.same_above and refusal.same_key(states, i, alike) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
     if failure then
       return nil, limit_rows.of_row(i, failure)
     end

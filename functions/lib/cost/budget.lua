@@ -2,7 +2,7 @@
 ---
 --- A window slides in sixty slices: a charge counts for the window's length, and on to the end of its slice. In a period of the calendar it
 --- counts to the period's end.
---- @use refusal
+--- @use calendar_period refusal
 --- @lib budget
 --- @arg    budget      micros[0..1000000000000000] most that may be spent in a window or period; of a unit, whole ones
 --- @arg    window      duration[1ms..3650d]?    length of the window; a budget has that or periods. Another length is another count
@@ -25,19 +25,13 @@
 --- @result retry_after duration                 wait until the amount fits this budget; 0 when it does, and when it never will
 local budget = {}
 
--- Prepares a row once for many calls; keys differ, because a unit and a name are no numbers, as windows are. same_above marks a row after one of the same unit, window and name: of one subject they would be one.
+-- Prepares a row once for many calls. Keys of different budgets differ, because windows are numbers, and units and names are not. same_above
+-- marks a row after one of the same unit, window and name: of one subject they would be one.
 function budget.prepare(row, above)
   if string.find(row.unit or 'u', '^%d') or string.find(row.name or 'n', '^%d') then
     return nil, refusal.argument('unit and name must not begin with a digit')
   end
   row.length_us = row.window_us or row.next_us - row.start_us
-  row.periods = {}
-  if row.start_us then
-    local starts = {row.previous_us, row.start_us, row.next_us, row.after_us}
-    for i = 1, 3 do
-      row.periods[i] = {name = string.format(' %d-%d', starts[i], starts[i + 1]), from_us = starts[i], to_us = starts[i + 1]}
-    end
-  end
   for i = 1, #above do
     local other = above[i]
     row.same_above = row.same_above or other.unit == row.unit and other.window_us == row.window_us and other.name == row.name
@@ -57,13 +51,11 @@ function budget.period(row, at_us)
   if row.window_us then
     return '', budget.slice_end(at_us, row.window_us)
   end
-  for i = 1, 3 do
-    local period = row.periods[i]
-    if period.from_us <= at_us and at_us < period.to_us then
-      return period.name, period.to_us
-    end
+  local start_us, end_us = calendar_period.at(row, at_us)
+  if not start_us then
+    return nil
   end
-  return nil
+  return string.format(' %d-%d', start_us, end_us), end_us
 end
 
 -- Returns the refusal of a budget that has no period now.

@@ -89,8 +89,8 @@ local function write(self)
   if self.rest_changed then
     count = put(count, self.field, string.format('%d', self.rest))
   end
-  for i = 1, dropped and #dropped or 0 do
-    redis.call('HDEL', self.key, dropped[i])
+  if dropped and #dropped > 0 then
+    redis.call('HDEL', self.key, unpack(dropped))
   end
   redis.call('HSET', self.key, unpack(args, 1, count))
 end

@@ -16,15 +16,7 @@ local function new(count)
   return all
 end
 
--- Returns a refusal if an earlier row has the same key, otherwise nil.
-local function duplicate_key(keys, place)
-  for i = 1, place - 1 do
-    if keys[i] == keys[place] then
-      return refusal.argument('budgets must differ in unit, window or name: two rows would be one budget')
-    end
-  end
-  return nil
-end
+local alike = 'budgets must differ in unit, window or name: two rows would be one budget'
 
 -- Opens what is spent of a call's budgets, for a charge that was made at made_us and whose estimate counts until held_us at most. Returns them
 -- and the longest window; or nil and a refusal.
@@ -32,7 +24,7 @@ function spendings.open(call, made_us, held_us)
   local all, longest_us = opened[#call.budgets] or new(#call.budgets), 0
   for i = 1, #call.budgets do
     local row = call.budgets[i]
-    local failure = row.same_above and duplicate_key(call.keys, i)
+    local failure = row.same_above and refusal.same_key(call.keys, i, alike)
     if failure then
       return nil, failure
     end

@@ -14,16 +14,7 @@ function limit_rows.of_row(place, failure)
   return failure
 end
 
--- Returns a refusal if an earlier row has the same key, otherwise nil.
-local function duplicate_key(states, place)
-  for i = 1, place - 1 do
-    if states[i] == states[place] then
-      return refusal.argument('limits must differ in kind, window or name: two rows would be one limit')
-    end
-  end
-  return nil
-end
-
+local alike = 'limits must differ in kind, window or name: two rows would be one limit'
 local too_much = refusal.argument('cost must be at most limit: it can never be allowed')
 
 -- Creates `count` answers. Later calls use them again, because creating them took a twentieth of a call.
@@ -70,7 +61,7 @@ function limit_rows.check(limits, states, weight, paid, now_us, holder)
   for i = 1, count do
     local row, answer = limits[i], all[i]
     answer.holder = holder
-    local failure = row.same_above and duplicate_key(states, i) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
+    local failure = row.same_above and refusal.same_key(states, i, alike) or limit_rows.check_row(row, states[i], limit_rows.cost_of(row, weight, paid), now_us, answer)
     if failure then
       return nil, limit_rows.of_row(i, failure)
     end

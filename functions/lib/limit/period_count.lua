@@ -2,24 +2,17 @@
 ---
 --- A period is known by where it starts and ends, so callers whose calendars differ, such as those of two time zones, have a count each.
 --- The server's clock decides which period it is. If it is set back into an earlier one, that one's count holds.
---- @use clock refusal whole_number
+--- @use calendar_period clock refusal whole_number
 --- @lib period_count
 --- @state quota 1 what was used, by the period's '<start> <end>' in microseconds: '7'
 local period_count = {redis_type = 'hash', needs_clock = true, weighted = true}
 
 -- Reads into the answer which of the row's periods it is and what was used of it. Returns nothing or a refusal.
 local function read(row, key, now_us, answer)
-  local start_us, end_us = row.previous_us, row.start_us
-  if now_us >= row.next_us then
-    start_us = row.next_us
-    end_us = row.after_us
-  elseif now_us >= row.start_us then
-    start_us = row.start_us
-    end_us = row.next_us
-  end
-  if now_us < start_us then
+  local start_us, end_us = calendar_period.at(row, now_us)
+  if now_us < row.previous_us then
     return refusal.argument("previous must not be after the server's time: the caller's clock is more than a period ahead of it")
-  elseif now_us >= end_us then
+  elseif not start_us then
     return refusal.argument("after must be after the server's time: the caller's clock is more than a period behind it")
   end
   answer.period = string.format('%d %d', start_us, end_us)
