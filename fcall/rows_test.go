@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/onpath"
 )
 
 func limits(of fcall.Subject, names ...string) fcall.Rows[string] {
@@ -72,6 +73,9 @@ func TestRows_words(t *testing.T) {
 
 // A call does not encode its rows again: only the keys are built per call.
 func TestRows_allocations(t *testing.T) {
+	if onpath.Raced() {
+		t.Skip("measured without the race detector only: it makes pools forget")
+	}
 	c, _ := record(t, fcall.Options{Namespace: "ns"})
 	fn := countFunction("look")
 	pack := limits("", "minute", "hour")
