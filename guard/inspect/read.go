@@ -278,15 +278,11 @@ func (r *Reader) budgets(ctx context.Context, rep *Report, times int64, topUps [
 		if t := slices.IndexFunc(topUps, func(t policy.TopUp) bool { return t.Budget == b.Name && t.Subject == topped }); t >= 0 {
 			more = fcall.Micros(topUps[t].Amount)
 		}
-		limit := cost.Budget{Unit: b.Unit, Budget: agreed.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more), Window: b.Window, Name: b.Name}
+		limit, window := RowOf(b)
+		limit.Budget = agreed.RaiseBudget(b.Unit, fcall.Micros(b.Budget)/scale, times, more)
 		row := Budget{
-			Name: b.Name, Unit: b.Unit, Budget: Money(limit.Budget * scale), Window: Seconds(b.Window), Every: string(b.Every), TopUp: Money(min(more, maxShown/scale) * scale),
+			Name: b.Name, Unit: b.Unit, Budget: Money(limit.Budget * scale), Window: Seconds(window), Every: string(b.Every), TopUp: Money(min(more, maxShown/scale) * scale),
 			Refuses: []Estimate{},
-		}
-		if c, _ := b.Calendar(); c != nil { // the policy was checked
-			p := c.Around(time.Now())
-			limit.Previous, limit.Start, limit.Next, limit.After = p.Previous, p.Start, p.Next, p.After
-			row.Window = Seconds(p.Next.Sub(p.Start))
 		}
 		rows = append(rows, limit)
 		rep.Budgets = append(rep.Budgets, row)
@@ -424,6 +420,19 @@ func Period(l policy.Limit) (time.Duration, calendar.Boundaries) {
 	}
 	b := c.Around(time.Now())
 	return b.Next.Sub(b.Start), b
+}
+
+// RowOf returns the row of library cost that finds what is spent of a budget, without its amount, and the length of its window or of the period
+// that it is in by this machine's clock.
+func RowOf(b *policy.Budget) (cost.Budget, time.Duration) {
+	row := cost.Budget{Window: b.Window, Unit: b.Unit, Name: b.Name}
+	c, _ := b.Calendar() // the policy was checked
+	if c == nil {
+		return row, b.Window
+	}
+	p := c.Around(time.Now())
+	row.Previous, row.Start, row.Next, row.After = p.Previous, p.Start, p.Next, p.After
+	return row, p.Next.Sub(p.Start)
 }
 
 // rowsOf returns the limits with a wanted By, those of every endpoint first.

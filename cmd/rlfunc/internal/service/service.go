@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
@@ -120,16 +119,11 @@ func (s *Service) LimitsOf(subject string, names []string) (rows []ratelimit.Lim
 		}
 	})
 	if len(names) == 0 || slices.Contains(names, Budgets) {
-		for _, b := range s.Budgets {
-			if !s.Counts(b.By, subject) {
-				continue
+		for i := range s.Budgets {
+			if b := &s.Budgets[i]; s.Counts(b.By, subject) {
+				row, _ := inspect.RowOf(b)
+				budgets = append(budgets, row)
 			}
-			row := cost.Budget{Window: b.Window, Unit: b.Unit, Name: b.Name}
-			if c, _ := b.Calendar(); c != nil { // the policy was checked
-				period := c.Around(time.Now())
-				row.Previous, row.Start, row.Next, row.After = period.Previous, period.Start, period.Next, period.After
-			}
-			budgets = append(budgets, row)
 		}
 		if len(budgets) == 0 && len(names) > 0 {
 			err = errors.Join(err, fmt.Errorf("no budget counts %s", subject))
