@@ -40,7 +40,7 @@ func serveTraffic(t *testing.T) string {
 	// No server listens there, so this guard decides by its failure modes.
 	nowhere := redis.NewClient(&redis.Options{Addr: engines.FreeAddr(t), MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = nowhere.Close() })
-	o := guard.Options{Hooks: []guard.Hooks{exported.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
+	o := guard.Options{Observers: []guard.Observer{exported.Observe}, BreakAfter: 1, BreakFor: time.Hour}
 	cut := newGuard(t, nowhere, livePolicy(), o)
 	live := newGuard(t, rdb, livePolicy(), o)
 

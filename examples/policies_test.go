@@ -154,7 +154,11 @@ func TestPolicies_strangersDoNotLockTheOwnerOut(t *testing.T) {
 	}
 	p.Timeout = time.Minute
 	refunded := make(chan struct{}, 1000)
-	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{{Refunded: func(context.Context, string, error) { refunded <- struct{}{} }}}})
+	g, err := guard.New(rdb, p, guard.Options{Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+		if _, ok := e.(guard.Refunded); ok {
+			refunded <- struct{}{}
+		}
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -226,10 +226,8 @@ func (g *Guard) KnownRefusal(ctx context.Context, request func() Request) *Decis
 	} else if overrides.lifts() || rules.hasTariffs() || ep.dedup > 0 || !g.refusedAlone(d, ep, &resolved, &r, start) {
 		return nil
 	}
-	if len(g.hooks) > 0 {
-		r = r.clone()
-		ctx = g.hooks.deciding(ctx, &r)
-		g.report(ctx, Event{Request: r, Duration: monotime.Now().Since(start)}, d)
+	if len(g.options.Observers) > 0 {
+		g.report(ctx, Decided{Request: r.clone(), Duration: monotime.Now().Since(start)}, d)
 	}
 	return d
 }
@@ -270,8 +268,5 @@ func (g *Guard) Block(ctx context.Context, subject string, d time.Duration, reas
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Policy().Timeout)
 	defer cancel()
 	_, err := g.blocks.Block(ctx, abuse.BlockParams{Subject: fcall.Subject(subject), Duration: d, Reason: reason})
-	if err != nil {
-		g.warn(noticeFallback, "block not shared", "subject", subject, "error", err)
-	}
 	return err
 }

@@ -131,11 +131,12 @@ const (
 	UnknownUnread   Unknown = "unread"   // the response was not read to its end
 	UnknownUntold   Unknown = "untold"   // the response does not tell
 	UnknownEncoding Unknown = "encoding" // the response has a Content-Encoding that cannot be read
+	UnknownUnits    Unknown = "units"    // the response tells of a unit that the request did not reserve
 )
 
 // End ends all that the request holds, in the background and even if ctx has ended; Guard.Close waits for it. It releases places, settles the
 // reservation and refunds what does not count. What was settled or counted before stays as it is, but for a settlement that failed: End
-// tries it again. Hooks.Settled and Hooks.Refunded report the results.
+// tries it again. [Settled] and [Refunded] report the results.
 func (c *Charge) End(ctx context.Context, e End) {
 	h := c.load()
 	if h == nil {
@@ -175,11 +176,7 @@ func (h *held) respond(ctx context.Context, counts func(*policy.Responses) bool)
 		if q.share.local {
 			client = h.guard.local.Load()
 		}
-		h.guard.finish(ctx, func(ctx context.Context) {
-			if err := h.guard.refund(ctx, client, refunds); err != nil {
-				h.guard.warn(noticeSettled, "charge not refunded", "endpoint", h.endpoint, "error", err)
-			}
-		})
+		h.guard.finish(ctx, func(ctx context.Context) { h.guard.refund(ctx, client, refunds) })
 	}
 }
 
@@ -204,8 +201,7 @@ func (c *Charge) Renew(ctx context.Context) (expiresAfter time.Duration, err err
 	if h == nil || len(h.leases) == 0 {
 		return 0, nil
 	}
-	outcome, err := h.callLeases(ctx, LeaseRenewed)
-	if outcome == LeaseLost || err != nil {
+	if lost, err := callNow(h.leases, false); lost || err != nil {
 		return 0, err
 	}
 	return max(h.expiresAfter(), 1), nil
@@ -218,22 +214,13 @@ func (c *Charge) Release(ctx context.Context) (released bool, err error) {
 	if h == nil || len(h.leases) == 0 {
 		return false, nil
 	}
-	outcome, err := h.callLeases(ctx, LeaseReleased)
+	lost, err := callNow(h.leases, true)
 	if err != nil {
 		for _, l := range h.leases {
 			l.release()
 		}
 	}
-	return outcome == LeaseReleased && err == nil, err
-}
-
-func (h *held) callLeases(ctx context.Context, outcome LeaseOutcome) (LeaseOutcome, error) {
-	lost, err := callNow(h.leases, outcome == LeaseReleased)
-	if lost {
-		outcome = LeaseLost
-	}
-	h.guard.hooks.leased(ctx, outcome, err)
-	return outcome, err
+	return !lost && err == nil, err
 }
 
 // ExpiresAfter returns how long the places are kept without another Renew; 0 without places.
@@ -249,16 +236,6 @@ func (h *held) expiresAfter() time.Duration {
 	first := slices.MinFunc(h.leases, func(a, b *lease) int { return cmp.Compare(a.left(), b.left()) })
 	return first.left()
 }
-
-// A LeaseOutcome is the end of a call of Renew or Release.
-type LeaseOutcome string
-
-// The outcomes. Lost places were released before, have ended, or went otherwise.
-const (
-	LeaseRenewed  LeaseOutcome = "renewed"
-	LeaseReleased LeaseOutcome = "released"
-	LeaseLost     LeaseOutcome = "lost"
-)
 
 // located sets the node of places. The local engine ignores it.
 func (g *Guard) located(p places) places {

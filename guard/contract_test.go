@@ -49,7 +49,7 @@ func TestDecide_serverErrorsApplyFailureModesAndOpenNoBreaker(t *testing.T) {
 			rdb, _ := inProcess(t)
 			rdb.AddHook(answers{reply})
 			opened := false
-			g := newGuard(t, rdb, chat(limit), guard.Options{BreakAfter: 1, Hooks: []guard.Hooks{{Breaker: func(string, bool) { opened = true }}}})
+			g := newGuard(t, rdb, chat(limit), guard.Options{BreakAfter: 1, Observers: on(func(guard.BreakerChanged) { opened = true })})
 			for range 3 {
 				d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 				if contract == "closed" {
@@ -71,7 +71,7 @@ func TestDecide_serverErrorsApplyFailureModesAndOpenNoBreaker(t *testing.T) {
 func TestDecide_localShareIsEvenIfProcessesAreKnown(t *testing.T) {
 	for processes, want := range map[int]int{0: 2, 1: 8, 2: 4, 100: 2} {
 		g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{
-			Hooks: []guard.Hooks{{Processes: func() int { return processes }}},
+			Processes: func() int { return processes },
 		})
 		allowed := 0
 		for range 9 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 	genguard "github.com/rlfunc/rlfunc/gen/guard"
@@ -20,66 +19,47 @@ func (g *Guard) Decide(ctx context.Context, r Request) (*Decision, error) {
 }
 
 func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decision, error) {
-	var err error
-	if len(g.hooks) == 0 {
-		_, err = g.decide(ctx, d, &r, monotime.Now())
-	} else {
-		err = g.decideWithHooks(ctx, d, r)
+	var seen Decided
+	start, observed := monotime.Now(), len(g.options.Observers) > 0
+	if observed {
+		r = r.clone() // the caller may reuse its slices
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// decideWithHooks passes copies to hooks, which may keep them.
-func (g *Guard) decideWithHooks(ctx context.Context, d *Decision, r Request) error {
-	start := monotime.Now()
-	r = r.clone() // the caller may reuse its slices
-	ctx = g.hooks.deciding(ctx, &r)
-	e := Event{Request: r}
-	call, err := g.decide(ctx, d, &r, start)
-	e.Function, e.Redis, e.Err = call.function, call.took, err
-	e.Duration = monotime.Now().Since(start)
+	err := g.decide(ctx, d, &r, &seen, start)
 	if err != nil {
 		d = nil
 	}
-	g.report(ctx, e, d)
-	return err
+	if observed || err != nil || d.Fallback != FallbackNone || seen.Undefined != "" {
+		seen.Request, seen.Err, seen.Duration = r, err, monotime.Now().Since(start)
+		g.report(ctx, seen, d)
+	}
+	return d, err
 }
 
-// report passes a decision, nil after an error, to hooks. Its copy keeps those of guards without hooks on the stack.
-func (g *Guard) report(ctx context.Context, e Event, d *Decision) {
+// report passes a decision, nil after an error, to the observers. Its copies keep others on the stack.
+func (g *Guard) report(ctx context.Context, e Decided, d *Decision) {
 	if d != nil {
 		shown := *d
 		e.Decision = &shown
 	}
-	g.hooks.decided(ctx, e)
+	g.observe(ctx, e)
 }
 
-// A redisCall is the call that a decision made. It is zero if guard did not call Redis.
-type redisCall struct {
-	function string
-	took     time.Duration
-}
-
-// decide fills in an empty decision. It keeps neither d nor r.
-func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monotime.Time) (redisCall, error) {
+// decide fills in an empty decision, and in seen what observers are told of the way to it. It keeps none of them.
+func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, seen *Decided, start monotime.Time) error {
 	g.overrides.start()
 	rules := g.rules.Load().forSubjects(r.Subjects)
 	ep, err := rules.plan(r.Endpoint)
 	if err != nil {
-		return redisCall{}, err
+		return err
 	}
 	if err := r.check(); err != nil {
-		return redisCall{}, err
+		return err
 	}
 	if name := rules.policy.Undefined(r.Subjects); name != "" {
 		if g.options.RejectUndefined {
-			return redisCall{}, r.undefined(name)
+			return r.undefined(name)
 		}
-		g.hooks.undefined(ctx, r.Endpoint, name)
-		g.warn(noticeUndefined, "no limit counts a subject whose identity the policy does not define", "endpoint", r.Endpoint, "identity", name)
+		seen.Undefined = name
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
@@ -87,37 +67,35 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, start monot
 	var resolved whom
 	overrides := rules.current()
 	if err := rules.resolve(&resolved, ep, r, overrides); err != nil {
-		return redisCall{}, err
+		return err
 	}
 	d.Endpoint, d.Subject = r.Endpoint, resolved.client
 	if overridden(overrides, d, r) {
-		return redisCall{}, nil
+		return nil
 	}
 	if !resolved.counted(ep) && !ep.unbounded {
-		err := r.uncounted()
-		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", err)
-		return redisCall{}, err
+		return r.uncounted()
 	}
 	if g.cachedRefusal(d, ep, &resolved, r, start) {
-		return redisCall{}, nil
+		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return redisCall{}, err
+		return err
 	}
 	wait := patienceOf(ctx, rules.policy.Timeout, r.Timeout)
 	if ep.prefetched != 0 && r.Weight == 1 && !ep.countsAttempts {
-		return g.decidePrefetched(ctx, d, ep, &resolved, r, wait, start)
+		return g.decidePrefetched(ctx, d, ep, &resolved, r, wait, seen, start)
 	}
 	q := queries.Get().(*ask)
 	q.build(ep, r, &resolved, g.split.Load())
-	call, err := g.ask(ctx, d, q, wait)
+	err = g.ask(ctx, d, q, wait, seen)
 	if err == nil {
 		g.cacheOutcome(ep, &resolved, r, d, start)
 	}
 	if err == nil && d.Allowed && d.Charge == nil && d.Fallback == FallbackNone {
 		queries.Put(q) // any other goes on being used: by a charge, a refund or a call that is late
 	}
-	return call, err
+	return err
 }
 
 // queries are for reuse: each has 1.5 kB.
@@ -135,15 +113,15 @@ func overridden(o *exceptions, d *Decision, r *Request) bool {
 }
 
 // ask asks Redis. Failure modes decide what Redis leaves undecided.
-func (g *Guard) ask(ctx context.Context, d *Decision, q *ask, wait patience) (call redisCall, err error) {
+func (g *Guard) ask(ctx context.Context, d *Decision, q *ask, wait patience, seen *Decided) (err error) {
 	if g.asker.ask(ctx, q, wait) {
-		call = redisCall{function: g.function, took: monotime.Now().Since(q.sent)}
+		seen.Function, seen.Redis = g.function, monotime.Now().Since(q.sent)
 	}
 	undecided, _ := q.errors()
 	switch {
 	case undecided != nil && q.oneServer && isCrossSlot(undecided):
 		g.split.Store(true)
-		return g.ask(ctx, d, q.inParts(), wait)
+		return g.ask(ctx, d, q.inParts(), wait, seen)
 	case undecided != nil && (ctx.Err() != nil || errors.Is(undecided, errCallersDeadline)):
 		err = cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	default:
@@ -155,7 +133,7 @@ func (g *Guard) ask(ctx context.Context, d *Decision, q *ask, wait patience) (ca
 	} else {
 		g.hold(d, q, &g.places)
 	}
-	return call, err
+	return err
 }
 
 // conclude fills in the decision from the calls' results. An error of an argument or a key fails it; failure modes decide the rest.
@@ -163,7 +141,6 @@ func (g *Guard) conclude(ctx context.Context, d *Decision, q *ask) error {
 	undecided, failed := q.errors()
 	switch {
 	case failed != nil:
-		g.warn(noticeFailed, "decision failed", "endpoint", d.Endpoint, "error", failed)
 		return failed
 	case undecided != nil:
 		return g.applyFailureModes(ctx, d, q, undecided)
@@ -195,29 +172,26 @@ func (g *Guard) dropStrays(q *ask) {
 func (g *Guard) takeBack(ctx context.Context, q *ask) {
 	refunds := q.refundAll()
 	if len(refunds) > 0 {
-		g.finish(ctx, func(ctx context.Context) { _ = g.refund(ctx, g.asker.client, refunds) }) // Hooks.Refunded reports the error
+		g.finish(ctx, func(ctx context.Context) { g.refund(ctx, g.asker.client, refunds) })
 	}
 	for i := range q.calls {
 		c := &q.calls[i]
 		if r, ok := q.reserved(c); ok && mayHaveRun(c.err) && q.receipt() == "" {
 			money, units := q.estimates(c)
 			reserved := Amounts{money, units}
-			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none(), "") }) // Hooks.Settled reports the error
+			g.finish(ctx, func(ctx context.Context) { _, _ = g.settle(ctx, &r, &reserved, reserved.none(), "") }) // Settled reports the error
 		}
 	}
 }
 
 // refund makes refunds.
-func (g *Guard) refund(ctx context.Context, client *genguard.Client, refunds []refund) error {
-	var errs []error
+func (g *Guard) refund(ctx context.Context, client *genguard.Client, refunds []refund) {
 	for i := range refunds {
 		r := &refunds[i]
 		err := r.send(ctx, client)
 		for _, s := range r.subjects() {
 			g.refusals.Invalidate(s)
 		}
-		g.hooks.refunded(ctx, r.subjects()[0], err)
-		errs = append(errs, err)
+		g.observe(ctx, Refunded{string(r.subjects()[0]), err})
 	}
-	return errors.Join(errs...)
 }

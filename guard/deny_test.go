@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -18,18 +17,18 @@ import (
 )
 
 // asked counts the decisions that went to Redis.
-func asked(n *int) []guard.Hooks {
-	return []guard.Hooks{{Decided: func(_ context.Context, e guard.Event) {
+func asked(n *int) []guard.Observer {
+	return on(func(e guard.Decided) {
 		if e.Redis > 0 {
 			*n++
 		}
-	}}}
+	})
 }
 
 func TestDecide_cachedRefusalTakesNoRoundTrip(t *testing.T) {
 	rdb, _ := inProcess(t)
 	trips := 0
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Hooks: asked(&trips)})
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{Observers: asked(&trips)})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	decide(t, g, r)
 	first := decide(t, g, r)
@@ -66,7 +65,7 @@ func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
 	p.Endpoints[0].Idempotency.Repeats = new(int64(1))
 	trips := 0
-	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
+	g := newGuard(t, rdb, p, guard.Options{Observers: asked(&trips)})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}
 	var got []string
 	for range 5 {
@@ -94,7 +93,7 @@ func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
 func TestDecide_hugeRepeatsAreCached(t *testing.T) {
 	rdb, _ := inProcess(t)
 	trips := 0
-	g := newGuard(t, rdb, budgeted(), guard.Options{Hooks: asked(&trips)})
+	g := newGuard(t, rdb, budgeted(), guard.Options{Observers: asked(&trips)})
 	ask := func(receipt string, estimate fcall.Micros) *guard.Decision {
 		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt, Estimate: estimate})
 	}
@@ -117,7 +116,7 @@ func TestDecide_refusedAttemptsReachRedisUntilBlocked(t *testing.T) {
 	p.Blocks = []policy.Block{{Name: "tries", Tiers: []policy.Tier{{Threshold: 3, Window: time.Hour, Block: time.Hour}}}}
 	p.Endpoints[0].Block = "tries"
 	trips := 0
-	g := newGuard(t, rdb, p, guard.Options{Hooks: asked(&trips)})
+	g := newGuard(t, rdb, p, guard.Options{Observers: asked(&trips)})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	var reasons []guard.Reason
 	for range 10 {

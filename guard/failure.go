@@ -57,7 +57,6 @@ func (g *Guard) applyFailureModes(ctx context.Context, d *Decision, q *ask, caus
 	if !d.Allowed {
 		return nil // a refusal by Redis stands
 	}
-	g.warn(noticeFallback, "failure mode applied", "endpoint", d.Endpoint, "closed", verdict.failClosed, "local", verdict.localFallback.any(), "cause", cause)
 	if len(verdict.failClosed) > 0 {
 		return &UnavailableError{Endpoint: d.Endpoint, Closed: verdict.failClosed, Cause: cause}
 	}
@@ -73,7 +72,11 @@ func (g *Guard) applyFailureModes(ctx context.Context, d *Decision, q *ask, caus
 // decideLocally asks the embedded engine for this process's share. The engine answers at once, so it gets a context without end, which
 // saves a goroutine. Redis does not learn of these charges.
 func (g *Guard) decideLocally(ctx context.Context, d *Decision, undecided *ask, part localPart) {
-	q := undecided.local(part, share{local: true, processes: g.hooks.processes()})
+	processes := 0
+	if g.options.Processes != nil {
+		processes = g.options.Processes()
+	}
+	q := undecided.local(part, share{local: true, processes: processes})
 	q.run(context.WithoutCancel(ctx), g.local.Load())
 	for i := range q.calls {
 		c := &q.calls[i]

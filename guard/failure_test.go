@@ -165,9 +165,11 @@ func TestDecide_breakerOpensAndClosesAgain(t *testing.T) {
 	var changes []bool
 	p := chat(contracts()["open"])
 	p.Timeout = time.Second
-	g := newGuard(t, client(t, addr), p, guard.Options{BreakAfter: 3, BreakFor: 20 * time.Millisecond, Hooks: []guard.Hooks{{
-		Breaker: func(_ string, open bool) { mu.Lock(); changes = append(changes, open); mu.Unlock() },
-	}}})
+	g := newGuard(t, client(t, addr), p, guard.Options{BreakAfter: 3, BreakFor: 20 * time.Millisecond, Observers: on(func(e guard.BreakerChanged) {
+		mu.Lock()
+		changes = append(changes, e.Open)
+		mu.Unlock()
+	})})
 	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 	for range 3 {
 		decide(t, g, r)
@@ -419,9 +421,9 @@ func TestDecide_impatientClientOpensNoBreaker(t *testing.T) {
 					rdb.AddHook(pausing(5 * time.Millisecond))
 					p := chat(policy.Limit{Name: "minute", Kind: policy.FixedWindow, Limit: 1e6, Window: time.Minute, OnFailure: policy.Open})
 					change(p)
-					g := newGuard(t, rdb, p, guard.Options{BreakAfter: 1, CacheSize: -1, Hooks: []guard.Hooks{{
-						Breaker: func(_ string, open bool) { opened.Store(opened.Load() || open) },
-					}}})
+					g := newGuard(t, rdb, p, guard.Options{BreakAfter: 1, CacheSize: -1, Observers: on(func(e guard.BreakerChanged) {
+						opened.Store(opened.Load() || e.Open)
+					})})
 					for range 20 {
 						r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=mallory"}}
 						ctx, cancel := client.end(t.Context(), &r)

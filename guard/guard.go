@@ -56,9 +56,13 @@ type Options struct {
 	// RejectUndefined makes a subject whose identity the policy does not define an error, fcall.ErrArgument. Otherwise no limit counts that
 	// subject, and guard logs the identity at most once a second. Defaults to false.
 	RejectUndefined bool
-	// Hooks observe decisions, failures and reloads. Without hooks, guard logs failures, breaker changes and policies to slog's
-	// default logger, each at most once a second. Defaults to none.
-	Hooks []Hooks
+	// Observers get each event. They run on the goroutine of what they observe, so they must not block or change anything. Packages telemetry
+	// and report have observers. Defaults to one that logs failures, breaker changes and policies to slog's default logger, each
+	// message at most once a second.
+	Observers []Observer
+	// Processes returns the number of processes that share the policy, or 0 if it is unknown: failure mode local admits an even part of a limit if
+	// that is more than the process's share. Defaults to unknown.
+	Processes func() int
 
 	localClock embedded.Clock
 }
@@ -78,7 +82,6 @@ type Guard struct {
 	waiting     waiters
 	places      keeper // in Redis
 	overrides   overrideWatch
-	hooks       hooks
 	clock       func() time.Time // finds the periods of quotas
 	log         logger
 	work        sync.WaitGroup // background work that Close waits for
@@ -97,7 +100,7 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 		return nil, errors.New("new guard: client and policy must not be nil")
 	}
 	o = o.complete()
-	g := &Guard{rdb: rdb, options: o, hooks: o.Hooks, clock: time.Now}
+	g := &Guard{rdb: rdb, options: o, clock: time.Now}
 	if o.localClock != nil {
 		g.clock = o.localClock.Now
 	}
@@ -133,7 +136,7 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
 	if !endsAtDeadlines(rdb) {
-		g.warn(noticeClient, "set ContextTimeoutEnabled in go-redis' options: without it each call is handed to another goroutine, which takes a lone request "+
+		slog.Warn("guard: set ContextTimeoutEnabled in go-redis' options: without it each call is handed to another goroutine, which takes a lone request " +
 			"20 to 40 us, and a call that Redis does not answer goes on after its request")
 	}
 	return g, nil
@@ -181,12 +184,7 @@ func setDefault[T comparable](value *T, fallback T) {
 }
 
 func (g *Guard) breakerChanged(node string, open bool) {
-	g.hooks.breaker(node, open)
-	if open {
-		g.warn(noticeBreaker, "circuit breaker opened", "node", node)
-	} else {
-		g.notify(slog.LevelInfo, noticeBreaker, "circuit breaker closed", "node", node)
-	}
+	g.observe(context.Background(), BreakerChanged{Node: node, Open: open})
 }
 
 // Options returns the options with their defaults filled in.
@@ -212,12 +210,7 @@ func (g *Guard) reloaded(err error, changed bool) {
 		return
 	}
 	g.rejected = err != nil
-	g.hooks.reloaded(err)
-	if err != nil {
-		g.warn(noticeRejected, "policy not replaced", "error", err)
-		return
-	}
-	g.notify(slog.LevelInfo, noticeReplaced, "policy replaced")
+	g.observe(context.Background(), Reloaded{err})
 }
 
 func (g *Guard) setPolicy(p *policy.Policy) error {
@@ -272,7 +265,7 @@ func (g *Guard) AtClose(f func()) {
 }
 
 // Watch reads the policy file before it returns, and then within a second after each change of its content, until ctx ends. If a file is
-// not valid, the old policy stays and Hooks.Reloaded gets the error. Watch follows files that are renamed over, swapped by symbolic links (as
+// not valid, the old policy stays and [Reloaded] has the error. Watch follows files that are renamed over, swapped by symbolic links (as
 // in a ConfigMap), or removed and created again.
 func (g *Guard) Watch(ctx context.Context, path string) {
 	had := g.Policy()

@@ -663,3 +663,12 @@ func TestDecide_rejectsRequestsThatNoLimitCounts(t *testing.T) {
 		t.Errorf("without: %+v", d)
 	}
 }
+
+// on returns an observer of one kind of event.
+func on[E guard.Event](f func(E)) []guard.Observer {
+	return []guard.Observer{func(_ context.Context, e guard.Event) {
+		if e, ok := e.(E); ok {
+			f(e)
+		}
+	}}
+}

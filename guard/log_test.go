@@ -47,8 +47,8 @@ func listen(t *testing.T) *logged {
 	return l
 }
 
-// Without hooks, guard logs failures and policies, at most once a second for each kind.
-func TestGuard_logsFailuresWithoutHooks(t *testing.T) {
+// Without observers, guard logs failures and policies, at most once a second for each kind.
+func TestGuard_logsFailuresWithoutObservers(t *testing.T) {
 	l := listen(t)
 	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{})
 	began := time.Now()
@@ -88,13 +88,13 @@ func TestGuard_reportsOnlyPoliciesThatItReplaces(t *testing.T) {
 	}
 	rdb, _ := inProcess(t)
 	reports := make(chan error, 9)
-	hooked := newGuard(t, rdb, p, guard.Options{Hooks: []guard.Hooks{{Reloaded: func(err error) { reports <- err }}}})
+	observed := newGuard(t, rdb, p, guard.Options{Observers: on(func(e guard.Reloaded) { reports <- e.Err })})
 	l, logging := listen(t), newGuard(t, rdb, p, guard.Options{})
-	for _, g := range []*guard.Guard{hooked, logging} {
+	for _, g := range []*guard.Guard{observed, logging} {
 		g.Watch(t.Context(), file)
 	}
 	if n := l.count("policy replaced"); n > 0 || len(reports) > 0 {
-		t.Errorf("at the start, a policy is replaced %d times in the log, and %d times for hooks", n, len(reports))
+		t.Errorf("at the start, a policy is replaced %d times in the log, and %d times for observers", n, len(reports))
 	}
 	for _, step := range []struct {
 		limit int
@@ -159,15 +159,13 @@ func TestGuard_logsNoWholeSubject(t *testing.T) {
 	}
 }
 
-func TestGuard_logsNothingWithHooks(t *testing.T) {
+func TestGuard_logsNothingWithObservers(t *testing.T) {
 	l := listen(t)
 	reloads := 0
-	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{Hooks: []guard.Hooks{{
-		Reloaded: func(error) { reloads++ },
-	}}})
+	g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute}), guard.Options{Observers: on(func(guard.Reloaded) { reloads++ })})
 	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 	_ = g.SetPolicy(chat(policy.Limit{Name: "minute"}))
-	if n := l.count("guard:"); n > 0 || reloads != 1 {
+	if n := l.count("guard:") - l.count("guard: set ContextTimeoutEnabled"); n > 0 || reloads != 1 { // no event: it is about the service's code
 		t.Errorf("%d reloads, and logged:\n%s", reloads, &l.text)
 	}
 }

@@ -246,7 +246,7 @@ func TestOverride_withoutTheLibrary(t *testing.T) {
 	l := listen(t)
 	rdb, _ := inProcess(t)
 	decide(t, newGuard(t, rdb, overridable(), guard.Options{NoOverrides: true}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}) // loads library guard
-	g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond, NoAutoLoad: true, Hooks: []guard.Hooks{{}}})
+	g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond, NoAutoLoad: true, Observers: on(func(guard.Reloaded) {})})
 	for i := range 20 {
 		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}}); d.Allowed != (i < 2) || d.Fallback != guard.FallbackNone {
 			t.Errorf("request %d: %+v", i+1, d)

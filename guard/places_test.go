@@ -217,12 +217,12 @@ func TestDetach_outlastsTheRequest(t *testing.T) {
 func TestWait_getsAPlaceAfterItsRelease(t *testing.T) {
 	rdb, _ := inProcess(t)
 	refused := make(chan struct{}, 100)
-	hooks := []guard.Hooks{{Decided: func(_ context.Context, e guard.Event) {
+	observers := on(func(e guard.Decided) {
 		if e.Decision != nil && !e.Decision.Allowed {
 			refused <- struct{}{}
 		}
-	}}}
-	g := newGuard(t, rdb, chat(streams(1)), guard.Options{Hooks: hooks})
+	})
+	g := newGuard(t, rdb, chat(streams(1)), guard.Options{Observers: observers})
 	first := decide(t, g, ada)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

@@ -52,7 +52,7 @@ func (g *Guard) startBatches(timeout time.Duration) batchStarter {
 			return err
 		}
 		name := limit().Name
-		observe := func(added prefetch.Stats) { g.hooks.prefetched(Prefetch{name, added}) }
+		observe := func(added prefetch.Stats) { g.observe(context.Background(), Prefetched{name, added}) }
 		tokens, err := prefetch.Guarded(g.asker.client, subject, limit, prefetch.Options{Most: p.Most, For: p.For, Around: around, Observe: observe})
 		if err != nil {
 			panic(err) // the policy was checked
@@ -77,18 +77,18 @@ const maxPrefetched = 4
 // decidePrefetched decides a request with limits that are prefetched. It takes their tokens first, and returns them if anything refuses.
 // If the request asks for nothing else, it does not call Redis.
 func (g *Guard) decidePrefetched(
-	ctx context.Context, d *Decision, ep *plan, w *whom, r *Request, wait patience, start monotime.Time,
-) (call redisCall, err error) {
+	ctx context.Context, d *Decision, ep *plan, w *whom, r *Request, wait patience, seen *Decided, start monotime.Time,
+) (err error) {
 	var t tokens
 	if err := t.take(ctx, ep, wait); err != nil {
 		g.refundTokens(ctx, ep, &t)
-		return redisCall{}, err
+		return err
 	}
 	if refused := t.refused(ep); refused >= 0 {
 		g.refundTokens(ctx, ep, &t)
 		t.describe(d, ep, w)
 		d.Reason, d.RetryAfter = ReasonGlobal, t.each[refused].RetryAfter
-		return redisCall{}, nil
+		return nil
 	}
 	request, rows := r, w.rows
 	others := rows &^ (t.decided | t.failed)
@@ -102,7 +102,7 @@ func (g *Guard) decidePrefetched(
 			q.addUndecided(t.failed, t.cause)
 		}
 		wait.most -= monotime.Now().Since(start)
-		if call, err = g.ask(ctx, d, q, wait); err == nil {
+		if err = g.ask(ctx, d, q, wait, seen); err == nil {
 			g.cacheOutcome(ep, w, r, d, start)
 		}
 	case t.failed != 0:
@@ -118,7 +118,7 @@ func (g *Guard) decidePrefetched(
 	if err == nil {
 		t.describe(d, ep, w)
 	}
-	return call, err
+	return err
 }
 
 // take takes a token of each prefetched limit, until one refuses. It returns an error if the caller stopped waiting.

@@ -49,21 +49,18 @@ var anyRequest = guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
 func TestPrefetch_decidesFromMemory(t *testing.T) {
 	rdb, _ := inProcess(t)
 	var called, taken, refunded, calls atomic.Int64
-	g := newGuard(t, rdb, hot(2000), guard.Options{Hooks: []guard.Hooks{{
-		Decided: func(_ context.Context, e guard.Event) {
-			if e.Function != "" {
-				called.Add(1)
-			}
-		},
-		Prefetched: func(added guard.Prefetch) {
-			if added.Limit != "all" {
-				t.Errorf("%+v", added)
-			}
-			taken.Add(added.Taken)
-			refunded.Add(added.Refunded)
-			calls.Add(added.Calls)
-		},
-	}}})
+	g := newGuard(t, rdb, hot(2000), guard.Options{Observers: append(on(func(e guard.Decided) {
+		if e.Function != "" {
+			called.Add(1)
+		}
+	}), on(func(added guard.Prefetched) {
+		if added.Limit != "all" {
+			t.Errorf("%+v", added)
+		}
+		taken.Add(added.Taken)
+		refunded.Add(added.Refunded)
+		calls.Add(added.Calls)
+	})...)})
 	var passed atomic.Int64
 	var group sync.WaitGroup
 	for range 8 {

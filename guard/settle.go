@@ -11,8 +11,9 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
-// A Settlement is the end of a reservation in the budgets of one subject and unit.
-type Settlement struct {
+// Settled is the end of a reservation in the budgets of one subject and unit. If Err is not nil, the estimate counts until its hold ends, or the
+// budgets lack what Guard.Record records.
+type Settled struct {
 	Subject     string
 	Unit        string // "" for money
 	Reservation string // "" of what Guard.Record records
@@ -22,6 +23,7 @@ type Settlement struct {
 	Outcome string
 	// Unknown is why Actual is the estimate although a response could have told; "" otherwise.
 	Unknown Unknown
+	Err     error
 }
 
 // Amounts are what a request costs in money and in other units.
@@ -162,34 +164,33 @@ func (h *held) settle(ctx context.Context, actual *Amounts, free bool, unknown U
 // settle settles what one call reserved; nil if it reserved nothing. It reports whether a budget is exceeded then.
 func (g *Guard) settle(ctx context.Context, r *callReservation, reserved *Amounts, actual Amounts, unknown Unknown) (exceeded bool, err error) {
 	result, err := r.settle(ctx, g.asker.client, actual.Money, actual.Units)
-	var done []Settlement
+	var done []Settled
 	for i := range r.Budgets {
 		subject, unit := r.Budgets[i].Of, r.Budgets[i].Unit
-		if slices.ContainsFunc(done, func(s Settlement) bool { return s.Subject == string(subject) && s.Unit == unit }) {
+		if slices.ContainsFunc(done, func(s Settled) bool { return s.Subject == string(subject) && s.Unit == unit }) {
 			continue
 		}
-		s := Settlement{Subject: string(subject), Unit: unit, Actual: actual.of(unit), Outcome: string(result.Outcome), Unknown: unknown}
+		s := Settled{Subject: string(subject), Unit: unit, Actual: actual.of(unit), Outcome: string(result.Outcome), Unknown: unknown, Err: err}
 		if reserved != nil {
 			s.Reservation, s.Estimate = r.Params.Reservation, reserved.of(unit)
 		}
 		done = append(done, s)
 		g.refusals.Invalidate(s.Subject) // after an error too: the call may have run
-		g.hooks.settled(ctx, s, err)
+		g.observe(ctx, s)
 	}
 	return result.Exceeded, err
 }
 
 // Record records what a request has spent of units in which it reserved nothing, as one with Request.Unreserved: r.Units, in full, in all budgets of
 // r.Endpoint and r.Subjects that have these units. It reports whether one is exceeded then. Each call records, so a repeat counts again. A call
-// that has begun does not end with ctx, but after 5 s. After an error, some or all of the budgets lack what was spent. Hooks.Settled reports it.
+// that has begun does not end with ctx, but after 5 s. After an error, some or all of the budgets lack what was spent. [Settled] reports it.
 func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error) {
 	r = r.clone() // a call that goes on after Record needs its slices
 	spent, err := g.spent(&r)
 	if err != nil {
 		for _, a := range r.Units {
-			g.hooks.settled(ctx, Settlement{Subject: cmp.Or(r.Subjects...), Unit: a.Unit, Actual: millionths(a.Unit, fcall.Micros(a.N))}, err)
+			g.observe(ctx, Settled{Subject: cmp.Or(r.Subjects...), Unit: a.Unit, Actual: millionths(a.Unit, fcall.Micros(a.N)), Err: err})
 		}
-		g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
 		return false, err
 	}
 	done := make(chan func() (bool, error), 1)
@@ -198,9 +199,6 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 		if isCrossSlot(err) {
 			g.split.Store(true)
 			exceeded, err = g.record(ctx, &r, spent(true))
-		}
-		if err != nil {
-			g.warn(noticeSettled, "cost not recorded", "endpoint", r.Endpoint, "error", err)
 		}
 		done <- func() (bool, error) { return exceeded, err }
 	})
@@ -256,24 +254,18 @@ func (h *held) settleAtEnd(ctx context.Context, e End) {
 		return
 	case free:
 	case e.Used != nil:
-		units, err := inUnits("guard.end", h.own().Units, e.Used.Units)
-		if err == nil {
+		if units, err := inUnits("guard.end", h.own().Units, e.Used.Units); err == nil {
 			actual = &Amounts{e.Used.Money, units}
 		} else {
-			h.guard.warn(noticeSettled, "settled as estimated", "endpoint", h.endpoint, "error", err)
+			unknown = UnknownUnits
 		}
 	case e.Gone:
 		none := h.own().none()
 		actual = &none
-	case e.Unknown != "":
+	default:
 		unknown = e.Unknown
-		h.guard.warn(noticeUnknown, "usage unknown, so the estimate counts", "endpoint", h.endpoint, "reason", unknown)
 	}
-	h.guard.finish(ctx, func(ctx context.Context) {
-		if err := h.settle(ctx, actual, free, unknown); err != nil {
-			h.guard.warn(noticeSettled, "reservation not settled", "endpoint", h.endpoint, "error", err)
-		}
-	})
+	h.guard.finish(ctx, func(ctx context.Context) { _ = h.settle(ctx, actual, free, unknown) }) // Settled reports the error
 }
 
 // finishWithin limits background work after a request.

@@ -103,12 +103,12 @@ func TestCharge_endRetriesAFailedSettlement(t *testing.T) {
 func TestCharge_endSurvivesAPanic(t *testing.T) {
 	rdb, _ := inProcess(t)
 	once := true
-	g := newGuard(t, rdb, budgeted(), guard.Options{Hooks: []guard.Hooks{{Settled: func(context.Context, guard.Settlement, error) {
+	g := newGuard(t, rdb, budgeted(), guard.Options{Observers: on(func(guard.Settled) {
 		if once {
 			once = false
-			panic("a hook")
+			panic("an observer")
 		}
-	}}}})
+	})})
 	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}).Charge.End(t.Context(), guard.End{Gone: true})
 	if err := g.Close(); err != nil { // waits for it
 		t.Fatal(err)

@@ -26,9 +26,9 @@ func watch(t *testing.T, path string) <-chan report {
 	rdb, _ := inProcess(t)
 	all := make(chan report, 100)
 	var g *guard.Guard
-	g = newGuard(t, rdb, &policy.Policy{}, guard.Options{Hooks: []guard.Hooks{{Reloaded: func(err error) {
-		all <- report{g.Policy().Timeout.String(), err}
-	}}}})
+	g = newGuard(t, rdb, &policy.Policy{}, guard.Options{Observers: on(func(e guard.Reloaded) {
+		all <- report{g.Policy().Timeout.String(), e.Err}
+	})})
 	g.Watch(t.Context(), path)
 	return all
 }

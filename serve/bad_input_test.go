@@ -175,16 +175,18 @@ func boundsResets(t *testing.T, encrypted bool) {
 		security = credentials.NewTLS(config)
 		connect = func(network, address string) (net.Conn, error) { return tls.Dial(network, address, config) }
 	}
-	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{TLS: files, Guard: guard.Options{Hooks: []guard.Hooks{{
-		Deciding: func(ctx context.Context, _ *guard.Request) context.Context {
+	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{TLS: files, Guard: guard.Options{Observers: []guard.Observer{
+		func(_ context.Context, e guard.Event) {
+			if _, ok := e.(guard.Decided); !ok {
+				return
+			}
 			n := now.Add(1)
 			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 			}
 			<-release
 			now.Add(-1)
-			return ctx
 		},
-	}}}}, grpc.WithTransportCredentials(security))
+	}}}, grpc.WithTransportCredentials(security))
 	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
 	conn, err := connect("tcp", p.grpc)
 	if err != nil {

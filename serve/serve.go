@@ -73,7 +73,7 @@ type Options struct {
 	// Reload makes Run read the policy, and the files of keys, tokens and certificates, at once and whatever their times. It logs what changed.
 	// Defaults to none: these files are still read within 2 s after a change.
 	Reload <-chan os.Signal
-	// Guard configures the decisions. Run adds hooks. Defaults to guard's own defaults.
+	// Guard configures the decisions. Run adds observers. Defaults to guard's own defaults.
 	Guard guard.Options
 	// Logger writes the records, but for some of packages guard and identity, which use slog.Default(). Defaults to slog.Default().
 	Logger *slog.Logger
@@ -128,7 +128,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer reporter.Close()
-	o.Guard.Hooks = append(o.Guard.Hooks, exported.Hooks(), reporter.Hooks())
+	o.Guard.Observers, o.Guard.Processes = append(o.Guard.Observers, exported.Observe, reporter.Observe), reporter.Processes
 	g, err := guard.New(o.Redis, p, o.Guard)
 	if err != nil {
 		return err

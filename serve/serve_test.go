@@ -192,7 +192,11 @@ func TestRun_rejectsAWrongPolicy(t *testing.T) {
 // A file that was cut off keeps the old policy.
 func TestRun_keepsItsPolicyWhenTheFileIsEmptied(t *testing.T) {
 	reloaded := make(chan error, 9)
-	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{Guard: guard.Options{Hooks: []guard.Hooks{{Reloaded: func(err error) { reloaded <- err }}}}})
+	p := start(t, embedded.New(embedded.Options{}).Client(), serve.Options{Guard: guard.Options{Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+		if e, ok := e.(guard.Reloaded); ok {
+			reloaded <- e.Err
+		}
+	}}}})
 	p.await(t, grpc_health_v1.HealthCheckResponse_SERVING)
 	if err := os.WriteFile(p.file, []byte("version: 1"), 0o600); err != nil {
 		t.Fatal(err)

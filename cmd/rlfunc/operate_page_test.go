@@ -51,7 +51,7 @@ func TestOperatePage_commandsRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := shop(t, rdb, reporter.Hooks())
+			g := shop(t, rdb, reporter.Observe)
 			visit(t, rdb, g)
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 40)
 			reporter.Close()

@@ -28,14 +28,14 @@ import (
 const shopPolicy = "testdata/operate/policy.yaml"
 
 // shop returns a guarded service with the policy in testdata. It caches no refusals, so that changes take effect at once.
-func shop(t *testing.T, rdb *redis.Client, hooks ...guard.Hooks) *guard.Guard {
+func shop(t *testing.T, rdb *redis.Client, observers ...guard.Observer) *guard.Guard {
 	t.Helper()
 	p, err := policy.Load(shopPolicy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Timeout, p.OnFailure = 10*time.Second, policy.Closed // a slow machine fails the test
-	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Hooks: hooks})
+	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Observers: observers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ func TestTop_addsUpTheGuardsReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			visit(t, rdb, shop(t, rdb, r.Hooks()))
+			visit(t, rdb, shop(t, rdb, r.Observe))
 			r.Close()
 			ran(t, exitOK, "top --once"+at, "shop  1 process,", "REFUSED MOST", "ip=203.0.113.7", "key=ab12", "REFUSING LIMITS", "chat minute", "attempts", "##########")
 			ran(t, exitOK, "top --once --json"+at, `"requests": 16`, `"refused": 2`, `"name": "chat minute"`)
@@ -474,7 +474,7 @@ func TestACL_operatorOfAGuard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			decide(t, shop(t, rdb, r.Hooks()), guard.Request{Endpoint: "login", Subjects: []string{"key=ab12"}}, 1)
+			decide(t, shop(t, rdb, r.Observe), guard.Request{Endpoint: "login", Subjects: []string{"key=ab12"}}, 1)
 			r.Close()
 			at := " --policy " + shopPolicy + " --redis " + as(t, e, admin, operator)
 			ran(t, exitFindings, "inspect key=ab12"+at, "block tries, tier 1")

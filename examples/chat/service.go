@@ -54,7 +54,7 @@ func newService(client *redis.Client, s settings) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if svc.guard, err = guard.New(client, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}}); err != nil {
+	if svc.guard, err = guard.New(client, p, guard.Options{Observers: []guard.Observer{exported.Observe}}); err != nil {
 		return nil, err
 	}
 	signed := policy.Code{Verifiers: map[string]identity.Verifier{device: svc.signer}}

@@ -143,7 +143,7 @@ func TestCalls_noInputEvadesLimits(t *testing.T) {
 	rdb := server.Client()
 	t.Cleanup(func() { _, _ = rdb.Close(), server.Close() })
 	l := &ledger{rdb: rdb}
-	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Hooks: []guard.Hooks{l.hooks()}})
+	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1, Observers: []guard.Observer{l.observe}})
 	if err != nil {
 		t.Fatal(err)
 	}

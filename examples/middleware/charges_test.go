@@ -26,13 +26,12 @@ type ledger struct {
 	now, closed charges
 }
 
-func (l *ledger) hooks() guard.Hooks {
-	return guard.Hooks{Deciding: func(ctx context.Context, r *guard.Request) context.Context {
-		for _, s := range r.Subjects {
+func (l *ledger) observe(_ context.Context, e guard.Event) {
+	if e, ok := e.(guard.Decided); ok {
+		for _, s := range e.Request.Subjects {
 			l.tags.Store(fcall.Tag(fcall.Subject(s)), s)
 		}
-		return ctx
-	}}
+	}
 }
 
 // A sliding log is a list of the times of requests; its key has the window and the name.

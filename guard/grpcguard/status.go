@@ -79,7 +79,7 @@ func violations(d *guard.Decision) *errdetails.QuotaFailure {
 	return q
 }
 
-// failure returns the status error for an undecided call. Clients do not see the cause; hooks do.
+// failure returns the status error for an undecided call. Clients do not see the cause; observers do.
 func failure(err error) error {
 	switch {
 	case errors.Is(err, guard.ErrUnavailable):

@@ -42,8 +42,10 @@ func newProxy(t *testing.T, yaml string) *proxy {
 		t.Fatal(err)
 	}
 	p := new(proxy)
-	g, err := guard.New(rdb, limits, guard.Options{CacheSize: -1, Hooks: []guard.Hooks{{
-		Decided: func(_ context.Context, e guard.Event) { p.decided = append(p.decided, e.Decision) },
+	g, err := guard.New(rdb, limits, guard.Options{CacheSize: -1, Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+		if e, ok := e.(guard.Decided); ok {
+			p.decided = append(p.decided, e.Decision)
+		}
 	}}})
 	if err != nil {
 		t.Fatal(err)

@@ -238,8 +238,8 @@ endpoints: [{name: chat, match: ["/"], block: many}]`, [5]int{200, 429, 429, 429
 		rdb, _ := inProcess(t)
 		verified, seen := 0, 0
 		code := policy.Code{Verifiers: map[string]identity.Verifier{"key": countingKeys{&verified}}}
-		counted := guard.Hooks{Decided: func(context.Context, guard.Event) { seen++ }}
-		s := serveWith(t, rdb, parse(t, c.yaml), guard.Options{Hooks: []guard.Hooks{counted}}, httpguard.Options{Code: code}, nil)
+		counted := func(context.Context, guard.Event) { seen++ }
+		s := serveWith(t, rdb, parse(t, c.yaml), guard.Options{Observers: []guard.Observer{counted}}, httpguard.Options{Code: code}, nil)
 		var statuses [5]int
 		for i := range statuses {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)

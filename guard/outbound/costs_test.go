@@ -113,9 +113,13 @@ func TestTransport_costOfARequestWithoutAResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := estimated()
 			u.Match = []string{"127.0.0.1/"}
-			var spent []guard.Settlement
+			var spent []guard.Settled
 			x := newProcess(t, embedded.New(embedded.Options{}), &policy.Policy{Timeout: time.Minute, Upstreams: []policy.Upstream{u}}, guard.Options{
-				Hooks: []guard.Hooks{{Settled: func(_ context.Context, s guard.Settlement, _ error) { spent = append(spent, s) }}},
+				Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+					if s, ok := e.(guard.Settled); ok {
+						spent = append(spent, s)
+					}
+				}},
 			}, outbound.Options{Base: c.base})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -217,13 +221,15 @@ func TestErrorHandler_behindAReverseProxy(t *testing.T) {
 	u := estimated()
 	u.Match, u.Limits = []string{"127.0.0.1/"}, []policy.Limit{{Name: "minute", Limit: 1, Window: 30 * time.Second}}
 	var mu sync.Mutex
-	var spent []guard.Settlement
+	var spent []guard.Settled
 	x := newProcess(t, embedded.New(embedded.Options{}), &policy.Policy{Timeout: time.Minute, Upstreams: []policy.Upstream{u}}, guard.Options{
-		Hooks: []guard.Hooks{{Settled: func(_ context.Context, s guard.Settlement, _ error) {
-			mu.Lock()
-			defer mu.Unlock()
-			spent = append(spent, s)
-		}}},
+		Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+			if s, ok := e.(guard.Settled); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				spent = append(spent, s)
+			}
+		}},
 	}, outbound.Options{Base: &http.Transport{}, Usage: outbound.Tokens("tokens")})
 	to, _ := url.Parse(api.URL)
 	gateway := httptest.NewServer(&httputil.ReverseProxy{

@@ -56,7 +56,7 @@ type fixture struct {
 	*http.Client
 	*outbound.Transport
 	accounts []string // of the decisions
-	settled  []guard.Settlement
+	settled  []guard.Settled
 	mu       sync.Mutex
 }
 
@@ -72,17 +72,15 @@ func virtually(t *testing.T, upstream policy.Upstream, o outbound.Options, f fun
 		server := embedded.New(embedded.Options{})
 		x := &fixture{}
 		g, err := guard.New(server, &policy.Policy{Timeout: time.Minute, Upstreams: []policy.Upstream{upstream}}, guard.Options{
-			NoOverrides: true, CacheSize: -1, Hooks: []guard.Hooks{{
-				Decided: func(_ context.Context, e guard.Event) {
-					x.mu.Lock()
-					defer x.mu.Unlock()
+			NoOverrides: true, CacheSize: -1, Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+				x.mu.Lock()
+				defer x.mu.Unlock()
+				switch e := e.(type) {
+				case guard.Decided:
 					x.accounts = append(x.accounts, e.Request.Subjects[0])
-				},
-				Settled: func(_ context.Context, s guard.Settlement, _ error) {
-					x.mu.Lock()
-					defer x.mu.Unlock()
-					x.settled = append(x.settled, s)
-				},
+				case guard.Settled:
+					x.settled = append(x.settled, e)
+				}
 			}},
 		})
 		if err != nil {

@@ -54,12 +54,15 @@ func asServed(t *testing.T, log string, p *policy.Policy) outcomes {
 	clock := embedded.NewManualClock(time.UnixMicro(0))
 	server := embedded.New(embedded.Options{Clock: clock})
 	t.Cleanup(func() { _ = server.Close() })
-	g, err := guard.New(server, p, guard.Options{CacheSize: -1, NoOverrides: true, Hooks: []guard.Hooks{{Decided: func(_ context.Context, e guard.Event) {
-		if e.Err != nil {
-			t.Fatal(e.Err)
+	g, err := guard.New(server, p, guard.Options{CacheSize: -1, NoOverrides: true, Observers: []guard.Observer{func(_ context.Context, e guard.Event) {
+		switch e := e.(type) {
+		case guard.Decided:
+			if e.Err != nil {
+				t.Fatal(e.Err)
+			}
+			o.add(e.Request.Endpoint, e.Decision)
 		}
-		o.add(e.Request.Endpoint, e.Decision)
-	}}}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func Example_guard() {
 		return
 	}
 	defer reporter.Close()
-	g, err := guard.New(rdb, rules, guard.Options{Hooks: []guard.Hooks{reporter.Hooks()}})
+	g, err := guard.New(rdb, rules, guard.Options{Observers: []guard.Observer{reporter.Observe}, Processes: reporter.Processes})
 	if err != nil {
 		fmt.Println(err)
 		return

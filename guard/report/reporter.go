@@ -3,7 +3,7 @@
 //	reporter, err := report.New(rdb, report.Options{Namespace: "chat"})
 //	...
 //	defer reporter.Close()
-//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{reporter.Hooks()}})
+//	g, err := guard.New(rdb, p, guard.Options{Observers: []guard.Observer{reporter.Observe}, Processes: reporter.Processes})
 //
 // A [Reporter] counts in this process. At each interval it writes an [Interval] to Redis in the background, in one pipeline, under
 // <namespace>:{report}:<process>. The key expires after three intervals. Requests never wait for a report, and only
@@ -67,7 +67,7 @@ type Reporter struct {
 	counts   Interval
 }
 
-// New starts a reporter. Pass its Hooks to guard.Options. Call Close to stop it.
+// New starts a reporter. Pass its Observe and Processes to guard.Options. Call Close to stop it.
 func New(rdb redis.UniversalClient, o Options) (*Reporter, error) {
 	if o.Namespace == "" {
 		o.Namespace = agreed.Namespace
@@ -101,12 +101,15 @@ func (r *Reporter) Close() {
 	<-r.done
 }
 
-// Hooks returns hooks that count decisions, and return the number of reporting processes.
-func (r *Reporter) Hooks() guard.Hooks {
-	return guard.Hooks{Decided: r.decided, Processes: func() int { return int(r.known.Load()) }}
-}
+// Processes returns the number of processes that report; 0 before the first report. It is guard.Options.Processes.
+func (r *Reporter) Processes() int { return int(r.known.Load()) }
 
-func (r *Reporter) decided(_ context.Context, e guard.Event) {
+// Observe counts a decision. It is one of guard.Options.Observers.
+func (r *Reporter) Observe(_ context.Context, event guard.Event) {
+	e, ok := event.(guard.Decided)
+	if !ok {
+		return
+	}
 	d := e.Decision
 	r.mu.Lock()
 	defer r.mu.Unlock()

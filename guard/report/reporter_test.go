@@ -53,7 +53,7 @@ func TestReporter_processesAddUp(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				g, err := guard.New(rdb, rules, guard.Options{Hooks: []guard.Hooks{r.Hooks()}})
+				g, err := guard.New(rdb, rules, guard.Options{Observers: []guard.Observer{r.Observe}, Processes: r.Processes})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -96,11 +96,11 @@ func TestReporter_isBoundedAndNeverBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decided := r.Hooks().Decided
+	decided := r.Observe
 	for i := range 100_000 {
-		decided(t.Context(), guard.Event{Decision: &guard.Decision{Subject: fmt.Sprint("key=", i), Endpoint: "chat", Reason: guard.ReasonBlocked}})
+		decided(t.Context(), guard.Decided{Decision: &guard.Decision{Subject: fmt.Sprint("key=", i), Endpoint: "chat", Reason: guard.ReasonBlocked}})
 	}
-	decided(t.Context(), guard.Event{Err: errors.New("no answer")})
+	decided(t.Context(), guard.Decided{Err: errors.New("no answer")})
 	r.Close()
 	if err := <-failed; err == nil {
 		t.Error("no error")
@@ -124,7 +124,7 @@ func TestReporter_subjectsArePrintable(t *testing.T) {
 			}
 			plain := []string{"ip=2001:db8::/64", "tenant=a b+path=/x%2B1"}
 			for _, s := range append([]string{"user=\x1b[2J", "tenant=a+user=\u202egnp", "\u0085=1", "user=\u3164"}, plain...) {
-				r.Hooks().Decided(t.Context(), guard.Event{Decision: &guard.Decision{Refused: s, Endpoint: "chat", Reason: guard.ReasonBlocked}})
+				r.Observe(t.Context(), guard.Decided{Decision: &guard.Decision{Refused: s, Endpoint: "chat", Reason: guard.ReasonBlocked}})
 			}
 			r.Close()
 			all, err := report.Read(t.Context(), rdb, "rl")
@@ -160,7 +160,7 @@ func TestRead_skipsWhatIsNoReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Hooks().Decided(t.Context(), guard.Event{Decision: &guard.Decision{Refused: "ip=ada", Reason: guard.ReasonBlocked}})
+		r.Observe(t.Context(), guard.Decided{Decision: &guard.Decision{Refused: "ip=ada", Reason: guard.ReasonBlocked}})
 		r.Close()
 	}
 	for process, text := range map[string]string{"bad": "{", "newer": `{"format":2,"refused":9}`} {

@@ -1,7 +1,7 @@
 // Package telemetry exports what a guard does: metrics and spans to OpenTelemetry, log records to slog.
 //
 //	exported, err := telemetry.New(telemetry.Options{})
-//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
+//	g, err := guard.New(rdb, p, guard.Options{Observers: []guard.Observer{exported.Observe}})
 //
 // docs/reference/telemetry.md lists all instruments, attributes, spans and records. Package telemetry/prometheus serves the metrics to
 // Prometheus.

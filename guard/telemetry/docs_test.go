@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 )
@@ -183,8 +184,8 @@ func TestDocs_theTableOfSpansIsTheCode(t *testing.T) {
 func TestDocs_theTableOfRecordsIsTheCode(t *testing.T) {
 	exported, j := logged(t, slog.LevelDebug)
 	play(t, exported)
-	exported.Hooks().Breaker("", false)
-	exported.Hooks().Refunded(t.Context(), ada, errors.New("lost"))
+	exported.Observe(t.Context(), guard.BreakerChanged{})
+	exported.Observe(t.Context(), guard.Refunded{Subject: ada, Err: errors.New("lost")})
 	found := map[string]bool{}
 	for _, r := range j.records(t) {
 		level, message := r["level"], r["msg"]

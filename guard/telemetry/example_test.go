@@ -28,7 +28,7 @@ func watched(rdb redis.UniversalClient, p *policy.Policy, mux *http.ServeMux) (*
 		return nil, err
 	}
 	mux.Handle("GET /metrics", metrics)
-	return guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
+	return guard.New(rdb, p, guard.Options{Observers: []guard.Observer{exported.Observe}})
 }
 
 func Example() {

@@ -42,7 +42,7 @@ type instruments struct {
 	unknown                         metric.Int64Counter
 	prefetchCalls, prefetchTokens   metric.Int64Counter
 	shadowRefusals                  metric.Int64Counter
-	leases, undefined               metric.Int64Counter
+	undefined                       metric.Int64Counter
 	breakers                        metric.Int64UpDownCounter
 	decisionDuration, redisDuration metric.Float64Histogram
 }
@@ -76,7 +76,6 @@ func (in *instruments) make(m metric.Meter) error {
 	counter(&in.refunds, "rlfunc.guard.refunds", "{call}", "Refunds of requests that another limit refused; if one fails, the charge counts until its window ends.")
 	counter(&in.settlements, "rlfunc.guard.settlements", "{settlement}", "Settled reservations, by outcome.")
 	counter(&in.unknown, "rlfunc.guard.unknown_usages", "{settlement}", "Settlements of estimates because it is not known what was used, by reason.")
-	counter(&in.leases, "rlfunc.guard.leases", "{call}", "Renewals and releases of leases by their text, by outcome.")
 	counter(&in.undefined, "rlfunc.guard.undefined_identities", "{request}", "Requests with a subject whose identity the policy does not define; no limit counts it.")
 	counter(&in.reloads, "rlfunc.guard.policy.reloads", "{reload}", "Policy reloads, with those that failed.")
 	counter(&in.prefetchCalls, "rlfunc.guard.prefetch.calls", "{call}", "Calls for tokens of prefetched limits.")
@@ -108,9 +107,8 @@ func (in *instruments) startAtZero() {
 	zero(in.errors, errorKey, otherKind)
 	zero(in.fallbacks, fallbackKey, string(guard.FallbackOpen), string(guard.FallbackLocal))
 	zero(in.refunds, outcomeKey, "refunded", failed)
-	zero(in.leases, outcomeKey, string(guard.LeaseRenewed), string(guard.LeaseReleased), string(guard.LeaseLost), failed)
 	zero(in.reloads, outcomeKey, "loaded", failed)
-	zero(in.unknown, reasonKey, string(guard.UnknownUnread), string(guard.UnknownUntold), string(guard.UnknownEncoding))
+	zero(in.unknown, reasonKey, string(guard.UnknownUnread), string(guard.UnknownUntold), string(guard.UnknownEncoding), string(guard.UnknownUnits))
 	zero(in.settlements, outcomeKey, failed,
 		string(cost.SettleOutcomeSettled), string(cost.SettleOutcomeRepeated), string(cost.SettleOutcomeUnknown))
 }

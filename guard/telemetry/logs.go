@@ -14,7 +14,13 @@ import (
 	"github.com/rlfunc/rlfunc/guard"
 )
 
-func (t *Telemetry) logDecided(ctx context.Context, e *guard.Event, s *series) {
+func (t *Telemetry) logDecided(ctx context.Context, e *guard.Decided, s *series) {
+	if e.Undefined != "" {
+		if skipped, ok := t.samplers.of(samplerKey{why: "undefined"}).sample(t.now()); ok {
+			t.logger.LogAttrs(ctx, slog.LevelWarn, "no limit counts a subject whose identity the policy does not define",
+				slog.String("endpoint", s.key.endpoint), slog.String("identity", e.Undefined), slog.Int64("skipped", skipped))
+		}
+	}
 	if err := failureOf(e); err != nil {
 		t.logFailure(ctx, e, s, err)
 	}
@@ -29,7 +35,7 @@ func (t *Telemetry) logDecided(ctx context.Context, e *guard.Event, s *series) {
 	}
 }
 
-func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
+func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Decided, s *series) {
 	if !t.logger.Enabled(ctx, slog.LevelWarn) {
 		return
 	}
@@ -44,7 +50,7 @@ func (t *Telemetry) logRefusal(ctx context.Context, e *guard.Event, s *series) {
 		slog.Int64("skipped", skipped))
 }
 
-func (t *Telemetry) logFailure(ctx context.Context, e *guard.Event, s *series, err error) {
+func (t *Telemetry) logFailure(ctx context.Context, e *guard.Decided, s *series, err error) {
 	level := slog.LevelError
 	if errors.Is(err, context.Canceled) {
 		level = slog.LevelDebug // the client disconnected

@@ -53,7 +53,7 @@ func (j *journal) records(t *testing.T) []map[string]any {
 	return all
 }
 
-func TestHooks_logsShowNoSubject(t *testing.T) {
+func TestObserve_logsShowNoSubject(t *testing.T) {
 	exported, j := logged(t, slog.LevelDebug)
 	play(t, exported)
 	text := j.String()
@@ -85,8 +85,8 @@ func TestHooks_logsShowNoSubject(t *testing.T) {
 	}
 }
 
-func refusal(subject string, reason guard.Reason) guard.Event {
-	return guard.Event{
+func refusal(subject string, reason guard.Reason) guard.Decided {
+	return guard.Decided{
 		Request: guard.Request{Endpoint: "chat", Subjects: []string{subject}},
 		Decision: &guard.Decision{
 			Endpoint: "chat", Subject: subject, Reason: reason, Refused: outer, RetryAfter: 3500 * time.Millisecond,
@@ -95,12 +95,11 @@ func refusal(subject string, reason guard.Reason) guard.Event {
 	}
 }
 
-func TestHooks_logOneRefusalPerSecond(t *testing.T) {
+func TestObserve_logOneRefusalPerSecond(t *testing.T) {
 	exported, j := logged(t, slog.LevelInfo)
-	hooks := exported.Hooks()
 	many := func(n int, reason guard.Reason) {
 		for range n {
-			hooks.Decided(t.Context(), refusal(ada, reason))
+			exported.Observe(t.Context(), refusal(ada, reason))
 		}
 	}
 	record := func(reason, limit string, skipped float64) map[string]any {
@@ -127,17 +126,16 @@ func TestHooks_logOneRefusalPerSecond(t *testing.T) {
 	}
 }
 
-func TestHooks_logOneFailurePerSecond(t *testing.T) {
+func TestObserve_logOneFailurePerSecond(t *testing.T) {
 	exported, j := logged(t, slog.LevelInfo)
-	hooks := exported.Hooks()
 	lost := errors.New("connection reset by peer")
 	for range 1000 {
-		hooks.Decided(t.Context(), guard.Event{
+		exported.Observe(t.Context(), guard.Decided{
 			Request:  guard.Request{Endpoint: "chat", Subjects: []string{ada}},
 			Decision: &guard.Decision{Endpoint: "chat", Subject: ada, Allowed: true, Fallback: guard.FallbackOpen, Cause: lost},
 		})
-		hooks.Refunded(t.Context(), ada, lost)
-		hooks.Refunded(t.Context(), ada, nil)
+		exported.Observe(t.Context(), guard.Refunded{Subject: ada, Err: lost})
+		exported.Observe(t.Context(), guard.Refunded{Subject: ada})
 	}
 	want := []map[string]any{
 		{

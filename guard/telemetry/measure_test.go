@@ -67,7 +67,7 @@ func series(m metricdata.Metrics) []string {
 	return lines
 }
 
-func TestHooks_countDecisions(t *testing.T) {
+func TestObserve_countDecisions(t *testing.T) {
 	exported, collect := measured(t)
 	play(t, exported)
 	got := map[string][]string{}
@@ -108,7 +108,6 @@ func TestHooks_countDecisions(t *testing.T) {
 		"rlfunc.guard.refunds":         {"outcome=refunded 2"},
 
 		"rlfunc.guard.undefined_identities": {"1"},
-		"rlfunc.guard.leases":               {"outcome=failed 1", "outcome=lost 1", "outcome=released 1", "outcome=renewed 1"},
 		"rlfunc.guard.policy.reloads":       {"outcome=failed 1", "outcome=loaded 1"},
 		"rlfunc.guard.prefetch.calls":       {"limit=total outcome=answered 3", "limit=total outcome=failed 1"},
 		"rlfunc.guard.prefetch.tokens":      {"limit=total outcome=lost 2", "limit=total outcome=refunded 3", "limit=total outcome=taken 9"},
@@ -133,7 +132,6 @@ func TestSeries_doNotGrowWithSubjects(t *testing.T) {
 	for _, m := range collect() {
 		before += len(series(m))
 	}
-	hooks := exported.Hooks()
 	var first, last runtime.MemStats
 	heap := func(m *runtime.MemStats) {
 		runtime.GC()
@@ -143,14 +141,14 @@ func TestSeries_doNotGrowWithSubjects(t *testing.T) {
 	for i := range 100_000 {
 		name := "ip" + strconv.Itoa(i) + "=" + strconv.Itoa(i)
 		r := guard.Request{Endpoint: "chat", Subjects: []string{name, name + "=1"}, Receipt: name}
-		hooks.Decided(t.Context(), guard.Event{Request: r, Redis: 1, Duration: 1, Decision: &guard.Decision{
+		exported.Observe(t.Context(), guard.Decided{Request: r, Redis: 1, Duration: 1, Decision: &guard.Decision{
 			Endpoint: "chat", Subject: name, Reason: guard.ReasonLimit, Refused: name, RetryAfter: 1,
 			Limits: []guard.LimitState{{Name: "minute", Subject: name}},
 		}})
 		r.Endpoint = name
-		hooks.Decided(t.Context(), guard.Event{Request: r, Err: fmt.Errorf("decide %q: %w", name, guard.ErrEndpoint)})
-		hooks.Refunded(t.Context(), name, nil)
-		hooks.Settled(t.Context(), guard.Settlement{Subject: name, Reservation: name, Outcome: "settled"}, nil)
+		exported.Observe(t.Context(), guard.Decided{Request: r, Err: fmt.Errorf("decide %q: %w", name, guard.ErrEndpoint)})
+		exported.Observe(t.Context(), guard.Refunded{Subject: name})
+		exported.Observe(t.Context(), guard.Settled{Subject: name, Reservation: name, Outcome: "settled"})
 	}
 	heap(&last)
 	after := 0

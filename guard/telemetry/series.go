@@ -49,14 +49,14 @@ type endpointSeries struct {
 }
 
 // endpointOf returns the endpoint's name. It returns "other" if the policy has no such endpoint, because clients may choose the text.
-func endpointOf(e *guard.Event) string {
+func endpointOf(e *guard.Decided) string {
 	if e.Err != nil && errors.Is(e.Err, guard.ErrEndpoint) {
 		return "other"
 	}
 	return e.Request.Endpoint
 }
 
-func keyOf(e *guard.Event) seriesKey {
+func keyOf(e *guard.Decided) seriesKey {
 	key := seriesKey{endpoint: endpointOf(e)}
 	switch d := e.Decision; {
 	case e.Err != nil:
@@ -136,8 +136,11 @@ func newShadow(key shadowKey) []metric.AddOption {
 }
 
 // measure counts a decision. A cached refusal only increments two atomic counters, which observe reads at each collection.
-func (t *Telemetry) measure(ctx context.Context, e *guard.Event, s *series) {
+func (t *Telemetry) measure(ctx context.Context, e *guard.Decided, s *series) {
 	s.count.Add(1)
+	if e.Undefined != "" {
+		t.instruments.undefined.Add(ctx, 1)
+	}
 	if e.Decision != nil && e.Decision.Cached {
 		s.endpoint.cacheHits.Add(1)
 		return
@@ -183,7 +186,7 @@ func (t *Telemetry) observe(_ context.Context, o metric.Observer) error {
 }
 
 // failureOf returns the error of a decision, or the cause of one that was made without Redis.
-func failureOf(e *guard.Event) error {
+func failureOf(e *guard.Decided) error {
 	if e.Err != nil {
 		return e.Err
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/codes"
@@ -52,7 +53,7 @@ func line(s sdk.ReadOnlySpan) string {
 	return strings.Join(words, " ")
 }
 
-func TestHooks_oneSpanPerDecision(t *testing.T) {
+func TestObserve_oneSpanPerDecision(t *testing.T) {
 	exported, _, recorder := traced(t)
 	play(t, exported)
 	if begun, ended := len(recorder.Started()), len(recorder.Ended()); begun != ended {
@@ -94,31 +95,16 @@ func TestHooks_oneSpanPerDecision(t *testing.T) {
 	}
 }
 
-func TestHooks_spanIsChildOfTheRequest(t *testing.T) {
+func TestObserve_spanIsChildOfTheRequest(t *testing.T) {
 	exported, provider, recorder := traced(t)
-	other, _, others := traced(t)
 	ctx, request := provider.Tracer("request").Start(t.Context(), "GET /chat")
-	var hooks []guard.Hooks
-	for _, h := range []*telemetry.Telemetry{exported, other} { // the second begins its span within the first's
-		hooks = append(hooks, h.Hooks())
-	}
-	r := guard.Request{Endpoint: "chat", Subjects: []string{ada}}
-	within := ctx
-	for _, h := range hooks {
-		within = h.Deciding(within, &r)
-	}
-	for _, h := range hooks {
-		h.Decided(within, guard.Event{Request: r, Err: context.Canceled})
-	}
+	exported.Observe(ctx, guard.Decided{Request: guard.Request{Endpoint: "chat", Subjects: []string{ada}}, Duration: time.Second, Err: context.Canceled})
 	request.End()
 	ended := recorder.Ended()
-	if len(ended) != 2 || len(others.Ended()) != 1 {
-		t.Fatalf("%d spans of the first ended and %d of the second", len(ended), len(others.Ended()))
+	if len(ended) != 2 || ended[0].Parent().SpanID() != request.SpanContext().SpanID() {
+		t.Fatalf("%d spans, and the decision's is not the child of the request's", len(ended))
 	}
-	if ended[0].Parent().SpanID() != request.SpanContext().SpanID() {
-		t.Error("the decision's span is not the child of the request's")
-	}
-	if others.Ended()[0].Parent().SpanID() != ended[0].SpanContext().SpanID() {
-		t.Error("the second span is not the child of the first")
+	if took := ended[0].EndTime().Sub(ended[0].StartTime()); took != time.Second {
+		t.Errorf("the span of a decision of 1s took %v", took)
 	}
 }

@@ -84,47 +84,39 @@ func New(o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Hooks returns the hooks for guard.Options.
-func (t *Telemetry) Hooks() guard.Hooks {
-	h := guard.Hooks{
-		Decided:    t.decided,
-		Undefined:  t.undefined,
-		Breaker:    t.breaker,
-		Refunded:   t.refunded,
-		Prefetched: t.prefetched,
-		Settled:    t.settled,
-		Leased:     t.leased,
-		Reloaded:   t.reloaded,
+// Observe exports an event. It is one of guard.Options.Observers.
+func (t *Telemetry) Observe(ctx context.Context, e guard.Event) {
+	switch e := e.(type) {
+	case guard.Decided:
+		t.decided(ctx, &e)
+	case guard.Refunded:
+		t.refunded(ctx, e)
+	case guard.Settled:
+		t.settled(ctx, &e)
+	case guard.Prefetched:
+		t.prefetched(e)
+	case guard.BreakerChanged:
+		t.breaker(e)
+	case guard.Reloaded:
+		t.reloaded(e.Err)
 	}
+}
+
+func (t *Telemetry) decided(ctx context.Context, e *guard.Decided) {
+	s := t.series.of(keyOf(e))
+	t.measure(ctx, e, s)
 	if t.tracer != nil {
-		h.Deciding = t.deciding
+		t.span(ctx, e, s)
 	}
-	return h
+	t.logDecided(ctx, e, s)
 }
 
-func (t *Telemetry) decided(ctx context.Context, e guard.Event) {
-	s := t.series.of(keyOf(&e))
-	t.measure(ctx, &e, s)
-	if t.tracer != nil {
-		t.endSpan(ctx, &e, s)
-	}
-	t.logDecided(ctx, &e, s)
-}
-
-func (t *Telemetry) undefined(ctx context.Context, endpoint, identity string) {
-	t.instruments.undefined.Add(ctx, 1)
-	if skipped, ok := t.samplers.of(samplerKey{why: "undefined"}).sample(t.now()); ok {
-		t.logger.LogAttrs(ctx, slog.LevelWarn, "no limit counts a subject whose identity the policy does not define",
-			slog.String("endpoint", endpoint), slog.String("identity", identity), slog.Int64("skipped", skipped))
-	}
-}
-
-func (t *Telemetry) breaker(node string, open bool) {
+func (t *Telemetry) breaker(e guard.BreakerChanged) {
 	var at []any
-	if node != "" {
-		at = []any{"node", node}
+	if e.Node != "" {
+		at = []any{"node", e.Node}
 	}
-	if open {
+	if e.Open {
 		t.instruments.breakers.Add(context.Background(), 1)
 		t.logger.Error("circuit breaker opened", at...)
 	} else {
@@ -133,14 +125,14 @@ func (t *Telemetry) breaker(node string, open bool) {
 	}
 }
 
-func (t *Telemetry) refunded(ctx context.Context, subject string, err error) {
-	t.count(ctx, t.instruments.refunds, outcomeKey, outcome(err, "refunded"))
-	if err != nil {
-		t.logNotEnded(ctx, "refund", "charge not refunded; it counts until its window ends", subject, err)
+func (t *Telemetry) refunded(ctx context.Context, e guard.Refunded) {
+	t.count(ctx, t.instruments.refunds, outcomeKey, outcome(e.Err, "refunded"))
+	if e.Err != nil {
+		t.logNotEnded(ctx, "refund", "charge not refunded; it counts until its window ends", e.Subject, e.Err)
 	}
 }
 
-func (t *Telemetry) prefetched(added guard.Prefetch) {
+func (t *Telemetry) prefetched(added guard.Prefetched) {
 	add := func(c metric.Int64Counter, n int64, outcome string) {
 		if n > 0 {
 			c.Add(context.Background(), n, metric.WithAttributes(limitKey.String(added.Limit), outcomeKey.String(outcome)))
@@ -153,8 +145,8 @@ func (t *Telemetry) prefetched(added guard.Prefetch) {
 	add(t.instruments.prefetchTokens, added.Lost, "lost")
 }
 
-func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) {
-	t.count(ctx, t.instruments.settlements, outcomeKey, outcome(err, s.Outcome))
+func (t *Telemetry) settled(ctx context.Context, s *guard.Settled) {
+	t.count(ctx, t.instruments.settlements, outcomeKey, outcome(s.Err, s.Outcome))
 	if s.Unknown != "" {
 		t.count(ctx, t.instruments.unknown, reasonKey, string(s.Unknown))
 		if skipped, ok := t.samplers.of(samplerKey{why: "unknown"}).sample(t.now()); ok {
@@ -163,18 +155,14 @@ func (t *Telemetry) settled(ctx context.Context, s guard.Settlement, err error) 
 		}
 	}
 	switch {
-	case err != nil && s.Reservation == "":
-		t.logNotEnded(ctx, "record", "cost not recorded; the budgets lack it", s.Subject, err)
-	case err != nil:
-		t.logNotEnded(ctx, "settle", "reservation not settled; its estimate counts until its hold ends", s.Subject, err)
+	case s.Err != nil && s.Reservation == "":
+		t.logNotEnded(ctx, "record", "cost not recorded; the budgets lack it", s.Subject, s.Err)
+	case s.Err != nil:
+		t.logNotEnded(ctx, "settle", "reservation not settled; its estimate counts until its hold ends", s.Subject, s.Err)
 	case t.logger.Enabled(ctx, slog.LevelDebug):
 		t.logger.LogAttrs(ctx, slog.LevelDebug, "reservation ended",
 			slog.String("subject", t.subject(s.Subject)), slog.String("outcome", s.Outcome), slog.Int64("actual_micros", int64(s.Actual)))
 	}
-}
-
-func (t *Telemetry) leased(ctx context.Context, did guard.LeaseOutcome, err error) {
-	t.count(ctx, t.instruments.leases, outcomeKey, outcome(err, string(did)))
 }
 
 func (t *Telemetry) reloaded(err error) {
@@ -194,20 +182,11 @@ func outcome(err error, success string) string {
 	return success
 }
 
-// A spanKey is the context key of a Telemetry's own span, because other hooks may start spans within it.
-type spanKey struct{ of *Telemetry }
-
-func (t *Telemetry) deciding(ctx context.Context, _ *guard.Request) context.Context {
-	ctx, span := t.tracer.Start(ctx, "guard.decide")
-	if span.IsRecording() {
-		ctx = context.WithValue(ctx, spanKey{t}, span)
-	}
-	return ctx
-}
-
-func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
-	span, ok := ctx.Value(spanKey{t}).(trace.Span)
-	if !ok {
+// span records a decision, which has just ended.
+func (t *Telemetry) span(ctx context.Context, e *guard.Decided, s *series) {
+	end := time.Now()
+	_, span := t.tracer.Start(ctx, "guard.decide", trace.WithTimestamp(end.Add(-e.Duration)))
+	if !span.IsRecording() {
 		return
 	}
 	attributes := make([]attribute.KeyValue, 0, 11)
@@ -240,5 +219,5 @@ func (t *Telemetry) endSpan(ctx context.Context, e *guard.Event, s *series) {
 		}
 	}
 	span.SetAttributes(attributes...)
-	span.End()
+	span.End(trace.WithTimestamp(end))
 }

@@ -73,7 +73,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	defer server.Close()
 	rdb := server.Client()
 	defer rdb.Close()
-	watch := guard.Options{Hooks: []guard.Hooks{exported.Hooks()}, BreakAfter: 1, BreakFor: time.Hour}
+	watch := guard.Options{Observers: []guard.Observer{exported.Observe}, BreakAfter: 1, BreakFor: time.Hour}
 	ask := func(g *guard.Guard, r guard.Request, want string) *guard.Decision {
 		t.Helper()
 		d, err := g.Decide(ctx, r)
@@ -111,7 +111,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	if err := paid.Settle(ctx, 300_000); err != nil {
 		t.Error(err)
 	}
-	exported.Hooks().Settled(ctx, guard.Settlement{Subject: bob, Outcome: "settled", Unknown: guard.UnknownUntold}, nil)
+	exported.Observe(ctx, guard.Settled{Subject: bob, Outcome: "settled", Unknown: guard.UnknownUntold})
 	if err := ask(g, guard.Request{Endpoint: "pay", Subjects: []string{ada}}, "").Charge.Settle(ctx, 0); err != nil {
 		t.Error(err)
 	}
@@ -140,11 +140,7 @@ func play(t testing.TB, exported *telemetry.Telemetry) {
 	}
 
 	ask(start(t, rdb, calm(), watch), guard.Request{Endpoint: "chat", Subjects: []string{zoe}}, "") // no limit counts it
-	for _, outcome := range []guard.LeaseOutcome{guard.LeaseRenewed, guard.LeaseReleased, guard.LeaseLost} {
-		exported.Hooks().Leased(ctx, outcome, nil)
-	}
-	exported.Hooks().Leased(ctx, guard.LeaseRenewed, guard.ErrTimeout)
-	exported.Hooks().Prefetched(guard.Prefetch{Limit: "total", Stats: prefetch.Stats{Calls: 4, Failed: 1, Taken: 9, Refunded: 3, Lost: 2}})
+	exported.Observe(ctx, guard.Prefetched{Limit: "total", Stats: prefetch.Stats{Calls: 4, Failed: 1, Taken: 9, Refunded: 3, Lost: 2}})
 
 	dead := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	defer dead.Close()

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
 	"github.com/rlfunc/rlfunc/guard/telemetry/prometheus"
 )
@@ -22,8 +23,8 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	// guard.Options.Hooks takes these hooks; a guard calls them.
-	exported.Hooks().Breaker("127.0.0.1:6379", true)
+	// This is one of guard.Options.Observers; a guard calls it.
+	exported.Observe(context.Background(), guard.BreakerChanged{Node: "127.0.0.1:6379", Open: true})
 
 	page := httptest.NewRecorder()
 	metrics.ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))

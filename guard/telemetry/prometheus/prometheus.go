@@ -2,7 +2,7 @@
 //
 //	metrics, err := prometheus.New()
 //	exported, err := telemetry.New(telemetry.Options{MeterProvider: metrics.MeterProvider()})
-//	g, err := guard.New(rdb, p, guard.Options{Hooks: []guard.Hooks{exported.Hooks()}})
+//	g, err := guard.New(rdb, p, guard.Options{Observers: []guard.Observer{exported.Observe}})
 //	mux.Handle("GET /metrics", metrics)
 //
 // It links the OpenTelemetry SDK and the Prometheus client. A service with its own meter provider passes that to telemetry.New
