@@ -327,27 +327,6 @@ func TestShouldRateLimit_refusesInvalidUTF8(t *testing.T) {
 
 var _ encoding.Codec = raw{}
 
-func TestShouldRateLimit_withoutRedisFollowsTheFailureMode(t *testing.T) {
-	for mode, want := range map[string]answer{
-		"open":   {Code: "OK", Statuses: []string{"OK"}},
-		"closed": {Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "limiter_unavailable", Headers: map[string]string{"retry-after": "1"}},
-	} {
-		f := serve(t, "on_failure: "+mode+"\n"+limits)
-		_ = f.redis.Close()
-		if diff := cmp.Diff(want, f.ask(t, edge(search("203.0.113.7")))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", mode, diff)
-		}
-	}
-}
-
-func TestShouldRateLimit_refusesOnUnreadableState(t *testing.T) {
-	f := serve(t, limits)
-	if err := f.redis.RPush(t.Context(), "rl:{ip=203.0.113.7}:sliding_log:60000000:login/minute", "no time").Err(); err != nil {
-		t.Fatal(err)
-	}
-	f.expect(t, edge(from("203.0.113.7")), answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "limiter_unreadable"})
-}
-
 func TestShouldRateLimit_followsThePolicy(t *testing.T) {
 	f := serve(t, limits)
 	if a := f.ask(t, edge(descriptor("new", "x"))); a.Error != "" || len(a.Headers) != 0 {

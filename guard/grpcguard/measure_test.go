@@ -96,16 +96,6 @@ endpoints: [{name: say, match: ["/chat.Chat/Say"], unbounded: true, cost: {estim
 	})
 }
 
-func TestWeight_outOfBoundsIsInvalid(t *testing.T) {
-	for _, method := range methods {
-		f := serve(t, `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, kind: gcra, limit: 1, window: 1m}]}]`,
-			grpcguard.Options{Weight: func(context.Context, string, any) int64 { return 1 << 62 }}, nil)
-		if got := answerOf(f.call(t.Context(), method, "x-api-key", "ada")); got.Code != codes.InvalidArgument || got.Reason != "BAD_REQUEST" {
-			t.Errorf("%s: %+v", method, got)
-		}
-	}
-}
-
 // The payload of a challenge is the method. A challenge is consumed once; a receipt may repeat it.
 func TestChallenge_isForTheMethod(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {

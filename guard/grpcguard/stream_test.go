@@ -152,28 +152,6 @@ func TestStream_holdsItsPlaceForItsLife(t *testing.T) {
 	f.eventuallyPasses(t)
 }
 
-// A unary call's place is free behind it, also if its handler panics or its client has gone.
-func TestUnary_releasesItsPlace(t *testing.T) {
-	for name, h := range map[string]handler{
-		"returns": func(context.Context) error { return nil },
-		"fails":   func(context.Context) error { return status.Error(codes.Internal, "no") },
-		"panics":  func(context.Context) error { panic("no") },
-		"waits":   func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := serve(t, onePlace, grpcguard.Options{}, h)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			if name == "waits" {
-				ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
-			}
-			defer cancel()
-			_ = f.call(ctx, "/chat.Chat/Say", "x-api-key", "ada")
-			_ = f.call(ctx, "/chat.Chat/Listen", "x-api-key", "ada")
-			f.eventuallyPasses(t)
-		})
-	}
-}
-
 // eventuallyPasses waits until a place is free.
 func (f *fixture) eventuallyPasses(t *testing.T) {
 	t.Helper()

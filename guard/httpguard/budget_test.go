@@ -106,23 +106,6 @@ func TestBudget_answeredClientIsCharged(t *testing.T) {
 	}
 }
 
-// A response tells its client of the budgets that warn, but not of that of all clients.
-func TestBudget_warns(t *testing.T) {
-	rdb, _ := inProcess(t)
-	s := serve(t, rdb, parse(t, `
-budgets:
-  - {name: day, budget: 1, window: 24h, warn: 0.5}
-  - {name: month, budget: 2, window: 720h, warn: 0.4}
-  - {name: house, by: all, budget: 1000, window: 24h, warn: 0.000001}
-endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {estimate: 0.3}}]`), httpguard.Options{}, nil)
-	for i, want := range []string{"", `"day";p=60`, `"day";p=90, "month";p=45`, ""} {
-		response, _ := s.ask(t, "POST /", "X-API-Key", "ada")
-		if got := response.Header.Get("Budget-Warning"); got != want || (response.StatusCode == http.StatusOK) != (i < 3) {
-			t.Errorf("request %d: %d with %q, want %q", i+1, response.StatusCode, got, want)
-		}
-	}
-}
-
 // A handler's own estimate is of money and of units, such as the most tokens that a chat may cost.
 func TestEstimate_ofUnits(t *testing.T) {
 	rdb, _ := inProcess(t)

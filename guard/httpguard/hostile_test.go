@@ -108,23 +108,6 @@ func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
 		hangUp  bool
 		want    fcall.Micros
 	}{
-		"returns": {handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, want: 250_000},
-		"settles": {handler: func(_ http.ResponseWriter, r *http.Request) {
-			_ = httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 70_000)
-		}, want: 70_000},
-		"cancels": {handler: func(_ http.ResponseWriter, r *http.Request) {
-			_ = httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 0)
-		}, want: 0},
-		"detaches": {handler: func(_ http.ResponseWriter, r *http.Request) {
-			httpguard.FromContext(r.Context()).Charge.Detach()
-			panic(http.ErrAbortHandler)
-		}, want: 250_000},
-		"panics": {handler: func(http.ResponseWriter, *http.Request) { panic("what") }, want: 0},
-		"aborts": {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: 0},
-		"settles and panics": {handler: func(_ http.ResponseWriter, r *http.Request) {
-			_ = httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 70_000)
-			panic("what")
-		}, want: 70_000},
 		"flushes and panics": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)

@@ -1,7 +1,6 @@
 package httpguard_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -66,59 +65,6 @@ endpoints:
 	}
 	close(end)
 	wg.Wait()
-}
-
-// However a handler ends, its place is free behind it.
-func TestHandler_placesAreReleasedBehindTheHandler(t *testing.T) {
-	for name, handler := range map[string]http.HandlerFunc{
-		"returns": func(http.ResponseWriter, *http.Request) {},
-		"panics":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"panics in a body": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, "x")
-			panic(http.ErrAbortHandler)
-		},
-		"streams": func(w http.ResponseWriter, _ *http.Request) {
-			for range 3 {
-				_, _ = io.WriteString(w, "x")
-				_ = http.NewResponseController(w).Flush()
-			}
-		},
-		"hijacks": func(w http.ResponseWriter, _ *http.Request) {
-			c, _, err := http.NewResponseController(w).Hijack()
-			if err == nil {
-				_ = c.Close()
-			}
-		},
-		"waits for a client that has gone": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			rdb, _ := inProcess(t)
-			began := make(chan struct{}, 5)
-			s := serve(t, rdb, parse(t, fivePlaces), httpguard.Options{}, func(w http.ResponseWriter, r *http.Request) {
-				began <- struct{}{}
-				handler(w, r)
-			})
-			for range 5 {
-				ctx, cancel := context.WithCancel(t.Context())
-				go func() {
-					<-began
-					if name == "waits for a client that has gone" {
-						cancel()
-					}
-				}()
-				r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/export", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if response, err := s.Client().Do(r); err == nil {
-					_, _ = io.Copy(io.Discard, response.Body)
-					_ = response.Body.Close()
-				}
-				cancel()
-			}
-			freePlaces(t, s, 5)
-		})
-	}
 }
 
 // A client that leaves while Wait waits for a place gets none.

@@ -98,19 +98,24 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) 
 	if r.Context().Value(onlyForbidden{}) != nil {
 		p = p.forbid(w.Header())
 	}
-	if p.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(web.Seconds(p.RetryAfter), 10))
-	}
 	if m.options.Refused != nil {
+		p.setRetryAfter(w.Header())
 		m.options.Refused(w, r, p)
 		return
 	}
 	p.ServeHTTP(w, r)
 }
 
+func (p *Problem) setRetryAfter(h http.Header) {
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(web.Seconds(p.RetryAfter), 10))
+	}
+}
+
 // ServeHTTP writes the problem as the response.
 func (p *Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
+	p.setRetryAfter(h)
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
