@@ -1,6 +1,9 @@
 package identity
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,6 +20,62 @@ type proxies struct {
 	forwarded bool // the header is Forwarded (RFC 7239)
 	unused    sync.Once
 }
+
+// set trusts the proxies of the identity of the address.
+func (p *proxies) set(ip Identity) (err error) {
+	p.header = http.CanonicalHeaderKey(cmp.Or(ip.ForwardedHeader, defaultForwarded))
+	p.forwarded = p.header == "Forwarded"
+	p.trusted, p.unix, err = ParseProxies(ip.TrustedProxies)
+	return err
+}
+
+// ParseProxies reads the addresses, prefixes and "unix" of trusted_proxies. A list with unix has the peers of Unix sockets. It returns an error
+// for a prefix of every address, with which each client could choose its own.
+func ParseProxies(texts []string) (prefixes []netip.Prefix, unix bool, err error) {
+	for _, text := range texts {
+		if text == "unix" {
+			unix = true
+			continue
+		}
+		prefix, err := ParsePrefix(text)
+		switch {
+		case err != nil:
+			return nil, false, fmt.Errorf("%w, or unix", err)
+		case prefix.Bits() == 0:
+			return nil, false, errors.New("must not trust every peer, because each client could then choose its address: list the networks of your proxies")
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, unix, nil
+}
+
+// ParsePrefix reads an address or a prefix without host bits. It converts IPv4 in IPv6 to IPv4.
+func ParsePrefix(s string) (netip.Prefix, error) {
+	if !strings.Contains(s, "/") {
+		addr, err := netip.ParseAddr(s)
+		if err != nil || addr.Zone() != "" {
+			return netip.Prefix{}, errPrefix
+		}
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return netip.Prefix{}, errPrefix
+	}
+	if p.Masked() != p {
+		return netip.Prefix{}, fmt.Errorf("must have no host bits set, as in %s", p.Masked())
+	}
+	if p.Addr().Is4In6() {
+		if p.Bits() < 96 {
+			return netip.Prefix{}, errPrefix
+		}
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p, nil
+}
+
+var errPrefix = errors.New("must be an address or a prefix such as 10.0.0.0/8")
 
 // client returns the client's address: the peer's, or behind a trusted proxy the last hop of the header that is not a trusted
 // proxy. An invalid hop ends the search at the proxy that added it. The zero Addr means a client without an address: one on a Unix
@@ -87,33 +146,34 @@ func (p *proxies) trusts(addr netip.Addr, unix bool) bool {
 }
 
 // appendAddress appends an address, or its prefix if that is shorter: 203.0.113.7, 2001:db8::/64.
-func appendAddress(to []byte, addr netip.Addr, v4, v6 int) []byte {
-	bits := v6
-	if addr.Is4() {
-		bits = v4
-	}
+func appendAddress(to []byte, addr netip.Addr, bits int) []byte {
 	if bits == addr.BitLen() {
 		return addr.AppendTo(to)
 	}
 	return netip.PrefixFrom(addr, bits).Masked().AppendTo(to)
 }
 
-// AddressValue returns the text of an address in a subject: the address, or its prefix of some bits. The text itself is accepted as well,
-// and an address with a port. It reports false for anything else.
-func AddressValue(text string, ipv4Prefix, ipv6Prefix int) (string, bool) {
+// Bits returns how many bits of an address make a subject of the identity.
+func (id *Identity) Bits(addr netip.Addr) int {
+	if addr.Is4() {
+		return cmp.Or(id.IPv4Prefix, defaultIPv4Prefix)
+	}
+	return cmp.Or(id.IPv6Prefix, defaultIPv6Prefix)
+}
+
+// AddressValue returns the text of an address in a subject of the identity: the address, or its prefix of some bits. The text itself is accepted as
+// well, and an address with a port. It reports false for anything else.
+func (id *Identity) AddressValue(text string) (string, bool) {
 	addr, ok := parseHop(text)
 	if !ok {
 		prefix, err := netip.ParsePrefix(text)
-		bits := ipv6Prefix
-		if prefix.Addr().Is4() {
-			bits = ipv4Prefix
-		}
-		if err != nil || prefix.Bits() != bits || prefix.Addr().Is4In6() {
+		if err != nil || prefix.Bits() != id.Bits(prefix.Addr()) || prefix.Addr().Is4In6() {
 			return "", false
 		}
 		addr = prefix.Addr()
 	}
-	return string(appendAddress(nil, embeddedIPv4(addr), ipv4Prefix, ipv6Prefix)), true
+	addr = embeddedIPv4(addr)
+	return string(appendAddress(nil, addr, id.Bits(addr))), true
 }
 
 // parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, ::1, [::1], [::1]:443. It drops the zone and

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("::ffff:172.16.0.0/108")}
+var trusted = []string{"10.0.0.0/8", "fd00::/8", "::ffff:172.16.0.0/108"}
 
 func TestClient_forwardedFor(t *testing.T) {
-	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
+	r := mustNew(t, Options{}, one{name: "ip", Identity: Identity{TrustedProxies: trusted}})
 	for _, c := range []struct {
 		name, peer, want string
 		lines            []string
@@ -65,7 +65,7 @@ func TestClient_forwardedFor(t *testing.T) {
 }
 
 func TestClient_forwarded(t *testing.T) {
-	r := mustNew(t, Options{TrustedProxies: trusted, ForwardedHeader: "forwarded"}, Config{Name: "ip", Address: true})
+	r := mustNew(t, Options{}, one{name: "ip", Identity: Identity{TrustedProxies: trusted, ForwardedHeader: "forwarded"}})
 	for _, c := range []struct{ name, want, line string }{
 		{"plain", "203.0.113.7", "for=203.0.113.7"},
 		{"with others", "203.0.113.7", `proto=https;For="203.0.113.7:4711";by=10.0.0.9`},
@@ -93,17 +93,17 @@ func TestClient_forwarded(t *testing.T) {
 
 func TestClient_prefixes(t *testing.T) {
 	r := mustNew(t, Options{},
-		Config{Name: "ip", Address: true},
-		Config{Name: "ip48", Address: true, IPv6Prefix: 48, IPv4Prefix: 24},
-		Config{Name: "ip128", Address: true, IPv6Prefix: 128, IPv4Prefix: 32},
-		Config{Name: "isp", Address: true, IPv6Prefix: 1, IPv4Prefix: 1},
+		one{name: "ip"},
+		one{name: "ip48", Identity: Identity{IPv6Prefix: 48, IPv4Prefix: 24}},
+		one{name: "ip128", Identity: Identity{IPv6Prefix: 128, IPv4Prefix: 32}},
+		one{name: "isp", Identity: Identity{IPv6Prefix: 1, IPv4Prefix: 1}},
 	)
 	for _, c := range []struct {
 		peer, address string
 		subjects      []string
 	}{
-		{"[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2:3:4:5:6", []string{"ip=2001:db8:1:2::/64", "ip48=2001:db8:1::/48", "ip128=2001:db8:1:2:3:4:5:6", "isp=::/1"}},
-		{"203.0.113.7:1", "203.0.113.7", []string{"ip=203.0.113.7", "ip48=203.0.113.0/24", "ip128=203.0.113.7", "isp=128.0.0.0/1"}},
+		{"[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2:3:4:5:6", []string{"ip=2001:db8:1:2::/64", "ip128=2001:db8:1:2:3:4:5:6", "ip48=2001:db8:1::/48", "isp=::/1"}},
+		{"203.0.113.7:1", "203.0.113.7", []string{"ip=203.0.113.7", "ip128=203.0.113.7", "ip48=203.0.113.0/24", "isp=128.0.0.0/1"}},
 		{"@", "", nil},
 	} {
 		want := Found{Subjects: c.subjects}
@@ -142,7 +142,11 @@ func TestClient_peerWithoutAddress(t *testing.T) {
 		{name: "a client on a Unix socket", peer: "@", unix: true, trusted: true, line: "unix:"},
 		{name: "an untrusted Unix socket behind a proxy", peer: "10.0.0.1:1", line: "203.0.113.7, unix:", want: "10.0.0.1"},
 	} {
-		r := mustNew(t, Options{TrustedProxies: trusted, TrustUnix: c.trusted}, Config{Name: "ip", Address: true})
+		proxies := trusted
+		if c.trusted {
+			proxies = append(proxies[:len(proxies):len(proxies)], "unix")
+		}
+		r := mustNew(t, Options{}, one{name: "ip", Identity: Identity{TrustedProxies: proxies}})
 		request := &http.Request{RemoteAddr: c.peer, Header: http.Header{}}
 		if c.line != "" {
 			request.Header.Set("X-Forwarded-For", c.line)
@@ -168,7 +172,7 @@ func TestClient_peerWithoutAddress(t *testing.T) {
 
 // IPv6 forms of one IPv4 client, and similar addresses that stay IPv6.
 func TestClient_embeddedIPv4(t *testing.T) {
-	r := mustNew(t, Options{TrustedProxies: trusted}, Config{Name: "ip", Address: true})
+	r := mustNew(t, Options{}, one{name: "ip", Identity: Identity{TrustedProxies: trusted}})
 	for address, subject := range map[string]string{
 		"203.0.113.7":                      "203.0.113.7",
 		"::ffff:203.0.113.7":               "203.0.113.7",
@@ -212,23 +216,22 @@ func want(t *testing.T, r *Reader, name, header, peer, subject string, lines []s
 
 // Without trusted proxies, the first request with a forwarded header is logged with what to set, and no further one.
 func TestReader_logsIgnoredForwardedHeaders(t *testing.T) {
-	proxy := netip.MustParsePrefix("10.0.0.0/8")
 	for name, c := range map[string]struct {
-		trusted []netip.Prefix
+		trusted []string
 		header  string
 		want    int
 	}{
 		"no proxies":                 {nil, "X-Forwarded-For", 1},
 		"no proxies, RFC 7239":       {nil, "Forwarded", 1},
 		"no proxies, another header": {nil, "X-Request-Id", 0},
-		"proxies":                    {[]netip.Prefix{proxy}, "X-Forwarded-For", 0},
+		"proxies":                    {[]string{"10.0.0.0/8"}, "X-Forwarded-For", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var text bytes.Buffer
 			before := slog.Default()
 			slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
 			defer slog.SetDefault(before)
-			r, err := New(Options{TrustedProxies: c.trusted}, Config{Name: "ip", Address: true})
+			r, err := newReader(Options{}, one{name: "ip", Identity: Identity{TrustedProxies: c.trusted}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ func reads(t testing.TB) []struct {
 		t.Fatal(err)
 	}
 	h := mustHMAC(t, start, oldKey, newKey)
-	ip := Config{Name: "ip", Address: true}
+	ip := one{name: "ip"}
 	jwks := tokenReader(t)
 	v6 := request("X-Device", "ab12", "X-API-Key", "internal", "X-Fingerprint", mustSign(t, h, "c1", "ab12"))
 	v6.RemoteAddr = "[2001:db8:1:2:3:4:5:6]:443"
@@ -35,12 +35,12 @@ func reads(t testing.TB) []struct {
 		allocs float64
 	}{
 		{"ip", mustNew(t, Options{}, ip), v6, 2},
-		{"ip and header", mustNew(t, Options{}, ip, Config{Name: "device", Header: "X-Device"}), v6, 2},
-		{"a folded header", mustNew(t, Options{}, Config{Name: "user", Header: "X-User", Fold: FoldCase}), request("X-User", "Ada@Example.com"), 3},
-		{"three prefixes", mustNew(t, Options{}, ip, Config{Name: "site", Address: true, IPv6Prefix: 48}, Config{Name: "isp", Address: true, IPv6Prefix: 32}), v6, 2},
-		{"ip behind proxies", mustNew(t, Options{TrustedProxies: trusted}, ip), behind, 2},
-		{"ip and key", mustNew(t, Options{}, ip, Config{Name: "key", Header: "X-API-Key", Verify: d}), v6, 5},
-		{"ip and fingerprint", mustNew(t, Options{}, ip, Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h}), v6, 14},
+		{"ip and header", mustNew(t, Options{}, ip, one{name: "device", Identity: Identity{Header: "X-Device"}}), v6, 2},
+		{"a folded header", mustNew(t, Options{}, one{name: "user", Identity: Identity{Header: "X-User", Fold: FoldCase}}), request("X-User", "Ada@Example.com"), 3},
+		{"three prefixes", mustNew(t, Options{}, ip, one{name: "site", Identity: Identity{IPv6Prefix: 48}}, one{name: "isp", Identity: Identity{IPv6Prefix: 32}}), v6, 2},
+		{"ip behind proxies", mustNew(t, Options{}, one{name: "ip", Identity: Identity{TrustedProxies: trusted}}), behind, 2},
+		{"ip and key", mustNew(t, Options{}, ip, one{name: "key", Identity: Identity{Header: "X-API-Key"}, verify: d}), v6, 5},
+		{"ip and fingerprint", mustNew(t, Options{}, ip, one{name: "device", Identity: Identity{Fingerprint: "X-Fingerprint"}, verify: h}), v6, 14},
 		{"user and tenant of a token", jwks, request("Authorization", "Bearer "+sign(t, rsaKey, "r1", valid())), 6},
 		{"a token that does not verify", jwks, request("Authorization", "Bearer "+sign(t, otherKey, "r1", valid())), 80},
 		{"no token", jwks, v6, 1},

@@ -2,34 +2,36 @@ package identity
 
 import (
 	"fmt"
-	"net/netip"
+	"strings"
 	"testing"
 )
 
 func TestNew_rejectsIdentities(t *testing.T) {
-	var many []Config
+	var many []one
 	for i := range 17 {
-		many = append(many, Config{Name: fmt.Sprint(i), Address: true})
+		many = append(many, one{name: fmt.Sprint(i)})
 	}
-	if _, err := New(Options{}, many[:16]...); err != nil {
+	if _, err := newReader(Options{}, many[:16]...); err != nil {
 		t.Error(err)
 	}
-	for want, set := range map[string][]Config{
-		"identity: must have at most 16 identities, got 17":                        many,
-		"identity a: JWT keys: stat /nowhere/jwks.json: no such file or directory": {{Name: "a", JWT: &JWT{Keys: "/nowhere/jwks.json"}}},
+	for want, set := range map[string][]one{
+		"identities: must be at most 16, got 17":                           many,
+		"identities.a: stat /nowhere/jwks.json: no such file or directory": {{name: "a", Identity: Identity{JWT: &JWT{Keys: "/nowhere/jwks.json"}}}},
 	} {
-		if _, err := New(Options{}, set...); err == nil || err.Error() != want {
+		if _, err := newReader(Options{}, set...); err == nil || err.Error() != want {
 			t.Errorf("want %s, got %v", want, err)
 		}
 	}
 }
 
-func TestNew_rejectsOptions(t *testing.T) {
-	for want, o := range map[string]Options{
-		`identity: ForwardedHeader must be a header name, got "X Forwarded"`:        {ForwardedHeader: "X Forwarded"},
-		"identity: TrustedProxies[1] must be a valid prefix: use netip.ParsePrefix": {TrustedProxies: []netip.Prefix{trusted[0], {}}},
+func TestNew_rejectsProxies(t *testing.T) {
+	for want, proxies := range map[string][]string{
+		"must be an address or a prefix such as 10.0.0.0/8, or unix": {"10.0.0.0/8", "proxy"},
+		"must have no host bits set, as in 10.0.0.0/8, or unix":      {"10.0.0.1/8"},
+		"must not trust every peer":                                  {"::/0"},
 	} {
-		if _, err := New(o); err == nil || err.Error() != want {
+		_, err := New(map[string]Identity{"ip": {TrustedProxies: proxies}}, Code{}, Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), "identities.ip.trusted_proxies: "+want) {
 			t.Errorf("want %s, got %v", want, err)
 		}
 	}

@@ -22,7 +22,7 @@ func TestDigests_verifiesListedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := mustNew(t, Options{}, Config{Name: "key", Header: "X-API-Key", Verify: d})
+	r := mustNew(t, Options{}, one{name: "key", Identity: Identity{Header: "X-API-Key"}, verify: d})
 	for key, want := range map[string]Found{
 		"old":                     {Subjects: []string{"key=acme"}},
 		"new":                     {Subjects: []string{"key=acme"}},
@@ -92,10 +92,10 @@ func TestReader_reloadsFiles(t *testing.T) {
 	r := mustNew(t, Options{OnReload: func(source string, err error) {
 		reports = append(reports, fmt.Sprint(filepath.Base(source), ": ", err))
 	}},
-		Config{Name: "key", Header: "X-API-Key", Verify: d},
-		Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h},
-		Config{Name: "other", Query: "key", Verify: d},
-		Config{Name: "user", JWT: &JWT{Keys: keys}},
+		one{name: "key", Identity: Identity{Header: "X-API-Key"}, verify: d},
+		one{name: "device", Identity: Identity{Fingerprint: "X-Fingerprint"}, verify: h},
+		one{name: "other", Identity: Identity{Query: "key"}, verify: d},
+		one{name: "user", Identity: Identity{JWT: &JWT{Keys: keys}}},
 	)
 	verified := func(key, token string) string {
 		var got []string
@@ -124,14 +124,14 @@ func TestReader_reloadsFiles(t *testing.T) {
 		{name: "a later key is unknown", key: "two", token: newToken, verified: ""},
 		{
 			name: "rotated", digests: digest("two"), secrets: "k2 " + strings.Repeat("22", 32) + "\nk1 " + strings.Repeat("11", 32), keys: jwks(t, jwk(ecKey, "e1")),
-			key: "two", token: newToken, verified: "two user=42", reports: []string{"keys.txt: <nil>", "hmac.txt: <nil>", "jwks.json: <nil>"},
+			key: "two", token: newToken, verified: "two user=42", reports: []string{"hmac.txt: <nil>", "keys.txt: <nil>", "jwks.json: <nil>"},
 		},
 		{name: "an earlier key is unknown", key: "one", token: oldToken, verified: ""},
 		{
 			name: "invalid files", digests: "two", secrets: "k3 short", keys: "{}",
 			key: "two", token: newToken, verified: "two user=42", reports: []string{
-				"keys.txt: " + digests + ":1: the digest must be 64 hexadecimal digits",
 				"hmac.txt: " + secrets + ":1: the secret must be hexadecimal digits",
+				"keys.txt: " + digests + ":1: the digest must be 64 hexadecimal digits",
 				"jwks.json: read " + keys + ": a JWK Set must have 1 to 64 keys, got 0",
 			},
 		},
@@ -191,7 +191,7 @@ func TestReader_closeStopsBackgroundWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := mustNew(t, Options{}, Config{Name: "key", Header: "X-API-Key", Verify: d})
+	r := mustNew(t, Options{}, one{name: "key", Identity: Identity{Header: "X-API-Key"}, verify: d})
 	for range 2 {
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -1,9 +1,9 @@
 // Package identity identifies the client of an HTTP request or gRPC call, for package guard.
 //
-//	reader, err := identity.New(identity.Options{TrustedProxies: proxies},
-//		identity.Config{Name: "ip", Address: true},
-//		identity.Config{Name: "user", JWT: &identity.JWT{Keys: "https://id.example/jwks.json"}},
-//	)
+//	reader, err := identity.New(map[string]identity.Identity{
+//		"ip":   {TrustedProxies: []string{"10.0.0.0/8"}},
+//		"user": {JWT: &identity.JWT{Keys: "https://id.example/jwks.json"}},
+//	}, identity.Code{}, identity.Options{})
 //	...
 //	defer reader.Close()
 //	found, err := reader.Read(request, request.PathValue)
@@ -11,7 +11,7 @@
 //
 // # Concepts
 //
-// A [Config] is one named identity with one source: the client's address, a header, a cookie, a query parameter, a path
+// An [Identity] has a name and one source: the client's address, a header, a cookie, a query parameter, a path
 // value, a fingerprint, a JWT claim, a client certificate, or the service's own code. A [Reader] reads all identities of a
 // request as subjects: user=42, ip=203.0.113.7, ip=2001:db8::/64. Subjects are bounded and safe to print, see [Value].
 //

@@ -3,18 +3,17 @@ package identity_test
 import (
 	"fmt"
 	"net/http/httptest"
-	"net/netip"
 
 	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 func ExampleReader_Read() {
-	r, err := identity.New(identity.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		identity.Config{Name: "ip", Address: true},
-		identity.Config{Name: "site", Address: true, IPv6Prefix: 48},
-		identity.Config{Name: "device", Header: "X-Device"},
-		identity.Config{Name: "tenant", Path: "tenant"},
-	)
+	r, err := identity.New(map[string]identity.Identity{
+		"ip":     {TrustedProxies: []string{"10.0.0.0/8"}},
+		"site":   {IPv6Prefix: 48},
+		"device": {Header: "X-Device"},
+		"tenant": {Path: "tenant"},
+	}, identity.Code{}, identity.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -27,7 +26,7 @@ func ExampleReader_Read() {
 	request.Header.Add("X-Device", "ab12")
 	found, err := r.Read(request, request.PathValue)
 	fmt.Println(found.Subjects, found.Address, err)
-	// Output: [ip=2001:db8:1:2::/64 site=2001:db8:1::/48 device=ab12 tenant=a%2Bb] 2001:db8:1:2::7 <nil>
+	// Output: [device=ab12 ip=2001:db8:1:2::/64 site=2001:db8:1::/48 tenant=a%2Bb] 2001:db8:1:2::7 <nil>
 }
 
 func ExampleValue() {

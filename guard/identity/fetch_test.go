@@ -73,7 +73,7 @@ func TestReader_keyURLRotation(t *testing.T) {
 	}
 
 	// The same with a Reader.
-	r, err := New(Options{OnReload: func(_ string, err error) { reports <- err }}, Config{Name: "user", JWT: &JWT{Keys: server.URL}})
+	r, err := newReader(Options{OnReload: func(_ string, err error) { reports <- err }}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: server.URL}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestReader_keyFetchTimes(t *testing.T) {
 				}
 				return answer(http.StatusOK, keys), nil
 			})}
-			r, err := New(Options{Client: client, OnReload: func(string, error) {}}, Config{Name: "user", JWT: &JWT{Keys: "https://id.example/jwks.json"}})
+			r, err := newReader(Options{Client: client, OnReload: func(string, error) {}}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: "https://id.example/jwks.json"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,9 +200,9 @@ func TestReader_rejectsUnsafeKeyResponses(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var reports []string
-			r, err := New(Options{Client: &http.Client{Transport: server(c.answer)}, OnReload: func(source string, err error) {
+			r, err := newReader(Options{Client: &http.Client{Transport: server(c.answer)}, OnReload: func(source string, err error) {
 				reports = append(reports, fmt.Sprint(err))
-			}}, Config{Name: "user", JWT: &JWT{Keys: "https://id.example/jwks.json"}})
+			}}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: "https://id.example/jwks.json"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,13 +217,13 @@ func TestReader_rejectsUnsafeKeyResponses(t *testing.T) {
 
 func TestReader_closeCancelsFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := New(Options{
+		r, err := newReader(Options{
 			Client: &http.Client{Transport: server(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			})},
 			OnReload: func(_ string, err error) { t.Error("reported", err) },
-		}, Config{Name: "user", JWT: &JWT{Keys: "https://id.example/jwks.json"}})
+		}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: "https://id.example/jwks.json"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,18 +25,19 @@ func FuzzRead(f *testing.F) {
 	f.Add("[64:ff9b::a00:1]:1", mustSign(f, h, "c1", "ab12"), "a+b%", "::1.2.3.4", "for=_x", "", "", "bearer eyJhbGciOiJub25lIn0.e30.")
 	f.Add("10.0.0.1:1", "", "Ada@EXAMPLE.com", "", "", "", "q=Zoe%CC%88@%C4%B0.example&q="+strings.Repeat("%CC%81", 400), "JWT ..")
 	var all []*Reader
-	for _, o := range []Options{{TrustedProxies: trusted}, {TrustedProxies: trusted, ForwardedHeader: "Forwarded"}, {}} {
-		all = append(all, mustNew(f, o,
-			Config{Name: "ip", Address: true, IPv6Prefix: 128},
-			Config{Name: "net", Address: true, IPv6Prefix: 56, IPv4Prefix: 24},
-			Config{Name: "key", Header: "X-API-Key"},
-			Config{Name: "known", Header: "X-API-Key", Verify: accepting{}},
-			Config{Name: "session", Cookie: "sid"},
-			Config{Name: "app", Query: "q"},
-			Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h},
-			Config{Name: "user", JWT: &JWT{Keys: path}},
-			Config{Name: "account", Header: "X-API-Key", Fold: FoldCase},
-			Config{Name: "mail", Query: "q", Fold: FoldEmail},
+	for _, ip := range []Identity{{TrustedProxies: trusted}, {TrustedProxies: trusted, ForwardedHeader: "Forwarded"}, {}} {
+		ip.IPv6Prefix = 128
+		all = append(all, mustNew(f, Options{},
+			one{name: "ip", Identity: ip},
+			one{name: "net", Identity: Identity{IPv6Prefix: 56, IPv4Prefix: 24}},
+			one{name: "key", Identity: Identity{Header: "X-API-Key"}},
+			one{name: "known", Identity: Identity{Header: "X-API-Key"}, verify: accepting{}},
+			one{name: "session", Identity: Identity{Cookie: "sid"}},
+			one{name: "app", Identity: Identity{Query: "q"}},
+			one{name: "device", Identity: Identity{Fingerprint: "X-Fingerprint"}, verify: h},
+			one{name: "user", Identity: Identity{JWT: &JWT{Keys: path}}},
+			one{name: "account", Identity: Identity{Header: "X-API-Key", Fold: FoldCase}},
+			one{name: "mail", Identity: Identity{Query: "q", Fold: FoldEmail}},
 		))
 	}
 	f.Fuzz(func(t *testing.T, peer, fingerprint, key, forwardedFor, forwarded, cookie, query, authorization string) {

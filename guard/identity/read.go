@@ -28,7 +28,7 @@ var (
 
 // Found holds the identities of a request. All texts are printable and bounded, see Value.
 type Found struct {
-	// Subjects are the identities of the request, in the order of the configs: user=42, ip=203.0.113.7. A subject has at most
+	// Subjects are the identities of the request, in the order of their names: ip=203.0.113.7, user=42. A subject has at most
 	// 289 bytes.
 	Subjects []string
 	// Address is the client's address, even without an identity for it. IPv4 in IPv6 is IPv4. The zero Addr means that the
@@ -57,7 +57,7 @@ func (r *Reader) Read(req *http.Request, path func(wildcard string) string) (Fou
 	p.Reader, p.request, p.path, p.found.Address = r, req, path, r.client(req)
 	for i := range r.sources {
 		if err := p.read(&r.sources[i]); err != nil {
-			return Found{Address: p.found.Address}, fmt.Errorf("identity %s: %w", r.sources[i].Name, err)
+			return Found{Address: p.found.Address}, fmt.Errorf("identity %s: %w", r.sources[i].name, err)
 		}
 	}
 	found := p.finish()
@@ -70,8 +70,8 @@ func (r *Reader) Read(req *http.Request, path func(wildcard string) string) (Fou
 func (r *Reader) ReadAddress(req *http.Request) Found {
 	found := Found{Address: r.client(req)}
 	for i := range r.sources {
-		if s := &r.sources[i]; s.Address && found.Address.IsValid() {
-			found.Subjects = append(found.Subjects, string(appendAddress([]byte(s.prefix), found.Address, s.IPv4Prefix, s.IPv6Prefix)))
+		if s := &r.sources[i]; s.address && found.Address.IsValid() {
+			found.Subjects = append(found.Subjects, string(appendAddress([]byte(s.prefix), found.Address, s.Bits(found.Address))))
 		}
 	}
 	return found
@@ -112,9 +112,9 @@ type verdict struct {
 
 func (p *reading) read(s *source) error {
 	switch {
-	case s.Address:
+	case s.address:
 		if addr := p.found.Address; addr.IsValid() {
-			p.text = appendAddress(append(p.text, s.prefix...), addr, s.IPv4Prefix, s.IPv6Prefix)
+			p.text = appendAddress(append(p.text, s.prefix...), addr, s.Bits(addr))
 			p.end()
 		}
 	case s.Path != "":
@@ -131,8 +131,8 @@ func (p *reading) read(s *source) error {
 		}
 	case s.Certificate != "":
 		p.add(s, certificate(p.request.TLS, s.Certificate))
-	case s.Func != nil:
-		value, err := s.Func(p.request)
+	case s.read != nil:
+		value, err := s.read(p.request)
 		if err != nil && !errors.Is(err, ErrNone) {
 			return err
 		}
@@ -161,7 +161,7 @@ func (p *reading) readValues(s *source) error {
 	switch {
 	case given.ambiguous != "":
 		return fmt.Errorf("%w: %s", ErrAmbiguous, given.ambiguous)
-	case s.Verify != nil:
+	case s.verify != nil:
 		return p.verify(s, given.all[:given.n])
 	}
 	claimed := ""
@@ -184,7 +184,7 @@ func (p *reading) readValues(s *source) error {
 func (p *reading) verify(s *source, given []string) error {
 	verified := false
 	for _, value := range given {
-		subject, err := s.Verify.Verify(p.request.Context(), value)
+		subject, err := s.verify.Verify(p.request.Context(), value)
 		switch {
 		case err != nil || subject == "":
 			continue

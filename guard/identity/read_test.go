@@ -38,9 +38,31 @@ func withQuery(query string) *http.Request {
 	return r
 }
 
-func mustNew(t testing.TB, o Options, identities ...Config) *Reader {
+// one is an identity with the code that it needs.
+type one struct {
+	name string
+	Identity
+	read   Func
+	verify Verifier
+}
+
+func newReader(o Options, all ...one) (*Reader, error) {
+	identities, code := map[string]Identity{}, Code{Funcs: map[string]Func{}, Verifiers: map[string]Verifier{}}
+	for _, c := range all {
+		if c.read != nil {
+			c.Func, code.Funcs[c.name] = true, c.read
+		}
+		if c.verify != nil {
+			c.Verify, code.Verifiers[c.name] = &Verify{Func: true}, c.verify
+		}
+		identities[c.name] = c.Identity
+	}
+	return New(identities, code, o)
+}
+
+func mustNew(t testing.TB, o Options, identities ...one) *Reader {
 	t.Helper()
-	r, err := New(o, identities...)
+	r, err := newReader(o, identities...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +82,11 @@ func (accepting) Verify(_ context.Context, value string) (string, error) {
 }
 
 func TestRead_values(t *testing.T) {
-	claimed := Config{Name: "key", Header: "x-api-key"}
-	verified := Config{Name: "key", Header: "X-Api-Key", Verify: accepting{}}
-	authorization := Config{Name: "key", Header: "Authorization", Verify: accepting{}}
-	cookie := Config{Name: "session", Cookie: "sid"}
-	query := Config{Name: "app", Query: "app id"}
+	claimed := one{name: "key", Identity: Identity{Header: "x-api-key"}}
+	verified := one{name: "key", Identity: Identity{Header: "X-Api-Key"}, verify: accepting{}}
+	authorization := one{name: "key", Identity: Identity{Header: "Authorization"}, verify: accepting{}}
+	cookie := one{name: "session", Identity: Identity{Cookie: "sid"}}
+	query := one{name: "app", Identity: Identity{Query: "app id"}}
 	const (
 		oddCookie    = "a cookie with a quote, a backslash or white space in its value"
 		hiddenCookie = "a cookie behind white space, a comma or a quote"
@@ -78,7 +100,7 @@ func TestRead_values(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name     string
-		identity Config
+		identity one
 		r        *http.Request
 		want     string // the subject
 		why      string // it is ambiguous
@@ -125,7 +147,7 @@ func TestRead_values(t *testing.T) {
 		{"a quote before a cookie", cookie, request("Cookie", `x="sid=a"`), "", hiddenCookie},
 		{"white space behind a cookie", cookie, request("Cookie", "sid=a x=1"), "", oddCookie},
 		{"a quote without an end", cookie, request("Cookie", `sid="a%62.`), "", oddCookie},
-		{"a name that PHP reads", Config{Name: "session", Cookie: "s_i_d"}, request("Cookie", "sxixd=x; s.i d=a"), "", `the cookie "s.i d"`},
+		{"a name that PHP reads", one{name: "session", Identity: Identity{Cookie: "s_i_d"}}, request("Cookie", "sxixd=x; s.i d=a"), "", `the cookie "s.i d"`},
 		{"10,000 cookies", cookie, lines("Cookie", "sid=%d", 2000), "", "more than 8 different values"},
 		{"1 MiB of cookies", cookie, request("Cookie", strings.Repeat("x=1;", 1<<18)+"sid=a"), "session=a", ""},
 
@@ -138,7 +160,7 @@ func TestRead_values(t *testing.T) {
 		{"with a space of Latin-1", authorization, request("Authorization", "Bearer\xa0good-a\xa0"), "key=a", ""},
 		{"behind another scheme", authorization, request("Authorization", "Basic x, Bearer good-a"), "key=a", ""},
 		{"an unknown key", authorization, request("Authorization", "Bearer x"), "", ""},
-		{"an escaped key in a cookie", Config{Name: "key", Cookie: "sid", Verify: accepting{}}, request("Cookie", `sid="%67ood%2Da"`), "key=a", ""},
+		{"an escaped key in a cookie", one{name: "key", Identity: Identity{Cookie: "sid"}, verify: accepting{}}, request("Cookie", `sid="%67ood%2Da"`), "key=a", ""},
 
 		{"a parameter", query, withQuery("app+id=a%20b&x=1"), "app=a b", ""},
 		{"an escaped name", query, withQuery("%61pp%20id=a"), "app=a", ""},
@@ -147,7 +169,7 @@ func TestRead_values(t *testing.T) {
 		{"a semicolon behind", query, withQuery("app+id=a;x=1"), "", "a query with a semicolon"},
 		{"a semicolon elsewhere", query, withQuery("app+id=a&x=1;y=2"), "app=a", ""},
 		{"a broken escape", query, withQuery("app+id=%zz%61"), "", "a query parameter with a broken escape"},
-		{"a name that PHP reads", Config{Name: "app", Query: "app_id"}, withQuery("app.id=a"), "", `the query parameter "app.id"`},
+		{"a name that PHP reads", one{name: "app", Identity: Identity{Query: "app_id"}}, withQuery("app.id=a"), "", `the query parameter "app.id"`},
 		{"no value", query, withQuery("app+id"), "", ""},
 		{"no URL", query, &http.Request{}, "", ""},
 		{"1 MiB of parameters", query, withQuery(strings.Repeat("a=b&", 1<<18) + "app+id=a"), "app=a", ""},
@@ -172,7 +194,7 @@ func TestRead_values(t *testing.T) {
 }
 
 func TestRead_path(t *testing.T) {
-	r := mustNew(t, Options{}, Config{Name: "tenant", Path: "tenant"})
+	r := mustNew(t, Options{}, one{name: "tenant", Identity: Identity{Path: "tenant"}})
 	path := func(value string) func(string) string {
 		return func(wildcard string) string { return map[string]string{"tenant": value}[wildcard] }
 	}
@@ -188,7 +210,7 @@ func TestRead_path(t *testing.T) {
 }
 
 func TestRead_serviceFunc(t *testing.T) {
-	r := mustNew(t, Options{}, Config{Name: "user", Func: func(r *http.Request) (string, error) {
+	r := mustNew(t, Options{}, one{name: "user", read: func(r *http.Request) (string, error) {
 		switch user := r.Header.Get("User"); user {
 		case "none":
 			return "ignored", fmt.Errorf("no session: %w", ErrNone)
@@ -197,9 +219,9 @@ func TestRead_serviceFunc(t *testing.T) {
 		default:
 			return user, nil
 		}
-	}}, Config{Name: "ip", Address: true})
+	}}, one{name: "ip"})
 	for user, want := range map[string][]string{
-		"ann": {"user=ann", "ip=192.0.2.1"}, "a\u202eb": {"user=" + Value("a\u202eb"), "ip=192.0.2.1"}, "none": {"ip=192.0.2.1"}, "": {"ip=192.0.2.1"},
+		"ann": {"ip=192.0.2.1", "user=ann"}, "a\u202eb": {"ip=192.0.2.1", "user=" + Value("a\u202eb")}, "none": {"ip=192.0.2.1"}, "": {"ip=192.0.2.1"},
 	} {
 		got, err := r.Read(request("User", user), nil)
 		if diff := cmp.Diff(want, got.Subjects); diff != "" || err != nil {
@@ -211,15 +233,15 @@ func TestRead_serviceFunc(t *testing.T) {
 	}
 }
 
-func TestRead_returnsSubjectsInConfigOrder(t *testing.T) {
+func TestRead_returnsSubjectsInTheOrderOfNames(t *testing.T) {
 	r := mustNew(t, Options{},
-		Config{Name: "b", Header: "B"}, Config{Name: "ip", Address: true}, Config{Name: "a", Header: "A"}, Config{Name: "c", Header: "C"})
+		one{name: "b", Identity: Identity{Header: "B"}}, one{name: "ip"}, one{name: "a", Identity: Identity{Header: "A"}}, one{name: "c", Identity: Identity{Header: "C"}})
 	got, err := r.Read(request("A", strings.Repeat("a", 256), "B", strings.Repeat("b", 256), "X", "x"), nil)
-	want := []string{"b=" + strings.Repeat("b", 256), "ip=192.0.2.1", "a=" + strings.Repeat("a", 256)}
+	want := []string{"a=" + strings.Repeat("a", 256), "b=" + strings.Repeat("b", 256), "ip=192.0.2.1"}
 	if diff := cmp.Diff(want, got.Subjects); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for name, want := range map[string]string{"a": want[2], "b": want[0], "c": "", "i": "", "": ""} {
+	for name, want := range map[string]string{"a": want[0], "b": want[1], "c": "", "i": "", "": ""} {
 		if got := got.Subject(name); got != want {
 			t.Errorf("Subject(%q) = %q, want %q", name, got, want)
 		}
@@ -227,7 +249,7 @@ func TestRead_returnsSubjectsInConfigOrder(t *testing.T) {
 }
 
 func TestRead_claimedFingerprints(t *testing.T) {
-	r := mustNew(t, Options{}, Config{Name: "fp", Fingerprint: "X-Fingerprint"})
+	r := mustNew(t, Options{}, one{name: "fp", Identity: Identity{Fingerprint: "X-Fingerprint"}})
 	for name, c := range map[string]struct{ value, want string }{
 		"whole":           {"fp:c1:ab12", "fp=ab12"},
 		"other challenge": {"fp:c2:ab12", "fp=ab12"},
@@ -253,7 +275,7 @@ func TestRead_claimedFingerprints(t *testing.T) {
 
 func TestRead_verifiedFingerprints(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
-	r := mustNew(t, Options{}, Config{Name: "device", Fingerprint: "X-Fingerprint", Verify: h})
+	r := mustNew(t, Options{}, one{name: "device", Identity: Identity{Fingerprint: "X-Fingerprint"}, verify: h})
 	signed, other := mustSign(t, h, "c1", "ab12"), mustSign(t, h, "c2", "ab12")
 	longest := mustSign(t, h, strings.Repeat("c", maxChallenge), strings.Repeat("h", maxHash))
 	for name, c := range map[string]struct {
@@ -284,7 +306,7 @@ func TestRead_verifiedFingerprints(t *testing.T) {
 // Only Fingerprint sets Receipt, whatever the verifier is.
 func TestRead_signedHeaderSetsNoReceipt(t *testing.T) {
 	h := mustHMAC(t, start, oldKey)
-	r := mustNew(t, Options{}, Config{Name: "device", Header: "X-Device", Verify: h})
+	r := mustNew(t, Options{}, one{name: "device", Identity: Identity{Header: "X-Device"}, verify: h})
 	got, err := r.Read(request("X-Device", mustSign(t, h, "c1", "ab12")), nil)
 	if diff := cmp.Diff(Found{Subjects: []string{"device=ab12"}}, got, withoutAddr); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -318,7 +340,7 @@ func TestRead_certificates(t *testing.T) {
 	} {
 		req := request()
 		req.TLS = c.state
-		got, err := mustNew(t, Options{}, Config{Name: "peer", Certificate: c.part}).Read(req, nil)
+		got, err := mustNew(t, Options{}, one{name: "peer", Identity: Identity{Certificate: c.part}}).Read(req, nil)
 		if diff := cmp.Diff(c.want, got, withoutAddr); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
 		}

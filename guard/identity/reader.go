@@ -1,13 +1,12 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -16,15 +15,8 @@ import (
 	"github.com/rlfunc/rlfunc/internal/reload"
 )
 
-// Options configure a Reader. The zero value trusts no proxies.
+// Options configure how a Reader fetches and reloads. The zero value is useful.
 type Options struct {
-	// TrustedProxies are the peers whose ForwardedHeader the Reader trusts. Defaults to none.
-	TrustedProxies []netip.Prefix
-	// TrustUnix trusts the ForwardedHeader of each peer on a Unix socket. Defaults to false.
-	TrustUnix bool
-	// ForwardedHeader is the header to which proxies add the address of their peer: Forwarded in the form of RFC 7239, any
-	// other in the form of X-Forwarded-For. Defaults to X-Forwarded-For.
-	ForwardedHeader string
 	// Client fetches keys. It follows redirects to https only, and each fetch ends after 10 s. Defaults to a client on
 	// http.DefaultTransport.
 	Client *http.Client
@@ -35,20 +27,8 @@ type Options struct {
 	OnReload func(source string, err error)
 }
 
-// complete returns options with defaults, checked.
-func (o Options) complete() (Options, error) {
-	o.ForwardedHeader = cmp.Or(o.ForwardedHeader, "X-Forwarded-For")
-	if !isToken(o.ForwardedHeader) {
-		return o, fmt.Errorf("ForwardedHeader must be a header name, got %q", o.ForwardedHeader)
-	}
-	o.ForwardedHeader = http.CanonicalHeaderKey(o.ForwardedHeader)
-	o.TrustedProxies = slices.Clone(o.TrustedProxies)
-	for i, p := range o.TrustedProxies {
-		if !p.IsValid() {
-			return o, fmt.Errorf("TrustedProxies[%d] must be a valid prefix: use netip.ParsePrefix", i)
-		}
-		o.TrustedProxies[i] = unmap(p).Masked()
-	}
+// complete returns options with defaults.
+func (o Options) complete() Options {
 	o.Client = fetcher(o.Client)
 	if o.OnReload == nil {
 		o.OnReload = func(source string, err error) {
@@ -60,7 +40,7 @@ func (o Options) complete() (Options, error) {
 			}
 		}
 	}
-	return o, nil
+	return o
 }
 
 // fetcher returns a copy of a client that follows redirects to https only.
@@ -83,14 +63,6 @@ func fetcher(client *http.Client) *http.Client {
 		return nil
 	}
 	return &c
-}
-
-// unmap returns the IPv4 prefix that an IPv6 prefix maps, or the prefix itself.
-func unmap(p netip.Prefix) netip.Prefix {
-	if p.Addr().Is4In6() && p.Bits() >= 96 {
-		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	return p
 }
 
 // isToken reports whether text is a token (RFC 9110, 5.6.2): the name of a header or cookie.
@@ -122,39 +94,50 @@ type Reader struct {
 
 // A source is one identity, prepared for Read.
 type source struct {
-	Config
+	Identity
+	name         string
 	prefix       string // such as "user="
-	verification int    // for a JWT: index in Reader.verifications
-	claim        int    // for a JWT: index in verification.claims
+	address      bool
+	read         Func
+	verify       Verifier
+	verification int // for a JWT: index in Reader.verifications
+	claim        int // for a JWT: index in verification.claims
 }
 
 // A reloadable verifier may read a file.
 type reloadable interface{ files() *reload.Files }
 
-// New returns a reader of identities, in their order. It reads key files, and starts to fetch key URLs in the background.
-// Call Close to stop background work.
-func New(o Options, identities ...Config) (*Reader, error) {
-	o, err := o.complete()
-	if err != nil {
-		return nil, fmt.Errorf("identity: %w", err)
-	}
+// New returns a reader of identities by their names, which Package policy has checked. It reads key files, and starts to fetch key URLs in the
+// background. Call Close to stop background work.
+func New(identities map[string]Identity, code Code, o Options) (*Reader, error) {
 	if len(identities) > maxIdentities {
-		return nil, fmt.Errorf("identity: must have at most %d identities, got %d", maxIdentities, len(identities))
+		return nil, fmt.Errorf("identities: must be at most %d, got %d", maxIdentities, len(identities))
 	}
-	r := &Reader{
-		proxies: proxies{trusted: o.TrustedProxies, unix: o.TrustUnix, header: o.ForwardedHeader, forwarded: o.ForwardedHeader == "Forwarded"},
-		now:     time.Now, report: o.OnReload, stop: func() {},
+	if err := code.checkUnused(identities); err != nil {
+		return nil, err
+	}
+	o = o.complete()
+	r := &Reader{now: time.Now, report: o.OnReload, stop: func() {}}
+	if err := r.proxies.set(identities[IP]); err != nil {
+		return nil, fmt.Errorf("identities.%s.trusted_proxies: %w", IP, err)
 	}
 	keys := map[string]*keySource{}
-	for _, c := range identities {
-		c = c.complete()
-		s := source{Config: c, prefix: c.Name + "="}
-		if c.JWT != nil {
-			if s.verification, s.claim, err = r.verification(&c, keys); err != nil {
-				return nil, fmt.Errorf("identity %s: JWT keys: %w", c.Name, err)
-			}
+	for _, name := range slices.Sorted(maps.Keys(identities)) {
+		id := identities[name].complete(name)
+		if len(id.First) > 0 {
+			continue
 		}
-		if v, ok := c.Verify.(reloadable); ok && v.files() != nil && !slices.Contains(r.files, v.files()) {
+		s := source{Identity: id, name: name, prefix: name + "=", address: id.IsAddress(name)}
+		var err error
+		if id.JWT != nil {
+			s.verification, s.claim, err = r.verification(&id, keys)
+		} else {
+			s.read, s.verify, err = id.code(name, code)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("identities.%s: %w", name, err)
+		}
+		if v, ok := s.verify.(reloadable); ok && v.files() != nil && !slices.Contains(r.files, v.files()) {
 			r.files = append(r.files, v.files())
 		}
 		r.sources = append(r.sources, s)
@@ -164,7 +147,7 @@ func New(o Options, identities ...Config) (*Reader, error) {
 }
 
 // verification returns the indexes of a JWT's verification, which it shares with JWTs that differ only in Claim, and of its claim.
-func (r *Reader) verification(c *Config, keys map[string]*keySource) (at, nth int, err error) {
+func (r *Reader) verification(c *Identity, keys map[string]*keySource) (at, nth int, err error) {
 	shared, asked := *c.JWT, claim{c.JWT.Claim, c.OneOf}
 	shared.Claim = ""
 	for i := range r.verifications {

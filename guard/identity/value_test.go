@@ -154,18 +154,18 @@ func TestFold_caseIsSimpleFolding(t *testing.T) {
 func TestFold_readsEachSourceFolded(t *testing.T) {
 	path := keyFile(t)
 	fromFunc := func(r *http.Request) (string, error) { return r.Header.Get("X-Func"), nil }
-	with := func(c Config) Config { c.Name, c.Fold = "user", FoldCase; return c }
+	with := func(c one) one { c.name, c.Fold = "user", FoldCase; return c }
 	for name, c := range map[string]struct {
-		config Config
+		config one
 		r      *http.Request
 	}{
-		"a header":          {with(Config{Header: "X-User"}), request("X-User", "Ada", "X-User", "ADA")},
-		"a verified header": {with(Config{Header: "X-User", Verify: accepting{}}), request("X-User", "good-Ada", "X-User", "Eve")},
-		"a cookie":          {with(Config{Cookie: "user"}), request("Cookie", "user=%41da")},
-		"a query":           {with(Config{Query: "user"}), withQuery("user=Ada")},
-		"a path":            {with(Config{Path: "user"}), request()},
-		"a claim":           {with(Config{JWT: &JWT{Keys: path}}), bearer(t, valid(object{"sub": "Ada"}))},
-		"a func":            {with(Config{Func: fromFunc}), request("X-Func", "Ada")},
+		"a header":          {with(one{Identity: Identity{Header: "X-User"}}), request("X-User", "Ada", "X-User", "ADA")},
+		"a verified header": {with(one{Identity: Identity{Header: "X-User"}, verify: accepting{}}), request("X-User", "good-Ada", "X-User", "Eve")},
+		"a cookie":          {with(one{Identity: Identity{Cookie: "user"}}), request("Cookie", "user=%41da")},
+		"a query":           {with(one{Identity: Identity{Query: "user"}}), withQuery("user=Ada")},
+		"a path":            {with(one{Identity: Identity{Path: "user"}}), request()},
+		"a claim":           {with(one{Identity: Identity{JWT: &JWT{Keys: path}}}), bearer(t, valid(object{"sub": "Ada"}))},
+		"a func":            {with(one{read: fromFunc}), request("X-Func", "Ada")},
 	} {
 		got, err := mustNew(t, Options{}, c.config).Read(c.r, func(string) string { return "Ada" })
 		if diff := cmp.Diff(Found{Subjects: []string{"user=ada"}}, got, withoutAddr); diff != "" || err != nil {

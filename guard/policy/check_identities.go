@@ -17,7 +17,7 @@ func (p *Policy) checkIdentities(found *problems) {
 	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
 		id := p.Identities[name]
 		at := identityPath(name)
-		id.check(at, name, p, found)
+		p.checkIdentity(at, name, &id, found)
 		if id.Fingerprint != "" && fingerprint != "" {
 			found.add(at+".fingerprint", "must be the only fingerprint: identity %s has one, too", fingerprint)
 		} else if id.Fingerprint != "" {
@@ -29,7 +29,7 @@ func (p *Policy) checkIdentities(found *problems) {
 
 func identityPath(name string) string { return structPath("identities", name) }
 
-func (id *Identity) check(at, name string, p *Policy, found *problems) {
+func (p *Policy) checkIdentity(at, name string, id *Identity, found *problems) {
 	if name == ByAll {
 		found.add(at, "cannot be defined: all is reserved for global limits")
 		return
@@ -44,8 +44,7 @@ func (id *Identity) check(at, name string, p *Policy, found *problems) {
 	if name != ByIP && id.ForwardedHeader != "" {
 		found.add(at+".forwarded_header", "must be in identities.ip, for all address identities")
 	}
-	sources := id.sources()
-	source := id.source()
+	sources, source := id.Sources(), id.Source()
 	isAddress := p.OfAddress(name)
 	switch {
 	case len(sources) > 1:
@@ -63,13 +62,13 @@ func (id *Identity) check(at, name string, p *Policy, found *problems) {
 	if name == ByClient && len(id.OneOf) > 0 {
 		found.add(at+".one_of", "must not be in client, which limits count")
 	}
-	id.checkHeader(at, found)
-	id.checkOptions(at, source, found)
-	id.checkFirst(at, name, p, found)
+	checkHeader(at, id, found)
+	checkOptions(at, source, id, found)
+	p.checkFirst(at, name, id, found)
 }
 
 // checkHeader finds headers that have a key of their own, or hold a secret.
-func (id *Identity) checkHeader(at string, found *problems) {
+func checkHeader(at string, id *Identity, found *problems) {
 	headers := map[string]string{"header": id.Header, "fingerprint": id.Fingerprint}
 	if id.JWT != nil {
 		headers["jwt.header"] = id.JWT.Header
@@ -84,7 +83,7 @@ func (id *Identity) checkHeader(at string, found *problems) {
 }
 
 // checkOptions finds options that the source does not have, and a value that is neither claimed nor verified, or both.
-func (id *Identity) checkOptions(at, source string, found *problems) {
+func checkOptions(at, source string, id *Identity, found *problems) {
 	verifiable := []string{"header", "cookie", "query", "fingerprint"}
 	for _, option := range []struct {
 		key     string
@@ -110,7 +109,7 @@ func (id *Identity) checkOptions(at, source string, found *problems) {
 		found.add(at, "requires verify or claimed: true, because clients choose the %s", source)
 	}
 	if id.Verify != nil && slices.Contains(verifiable, source) {
-		id.Verify.check(at+".verify", source, found)
+		checkVerify(at+".verify", source, id.Verify, found)
 	}
 	for i, value := range id.OneOf {
 		if slices.Contains(id.OneOf[:i], value) {
@@ -122,7 +121,7 @@ func (id *Identity) checkOptions(at, source string, found *problems) {
 	}
 }
 
-func (v *Verify) check(at, source string, found *problems) {
+func checkVerify(at, source string, v *Verify, found *problems) {
 	ways := 0
 	for _, given := range []bool{v.SHA256File != "", v.HMACFile != "", v.Func} {
 		if given {
@@ -138,7 +137,7 @@ func (v *Verify) check(at, source string, found *problems) {
 }
 
 // checkFirst finds alternatives that no request has, and those that are never used.
-func (id *Identity) checkFirst(at, name string, p *Policy, found *problems) {
+func (p *Policy) checkFirst(at, name string, id *Identity, found *problems) {
 	for i, one := range id.First {
 		at := fmt.Sprintf("%s.first[%d]", at, i)
 		switch wrong := p.notSourced(one); {
@@ -351,7 +350,7 @@ func (p *Policy) checkBounded(at string, e *Endpoint, isBad func(path string) bo
 // is another check's problem.
 func (p *Policy) hasNoSource(identity string) bool {
 	id := p.Identities[identity]
-	return id.source() == ""
+	return id.Source() == ""
 }
 
 // uncounted returns why a limit by these identities skips some requests or counts them by a claimed identity; "" if it does not. always

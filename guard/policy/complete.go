@@ -4,18 +4,15 @@ import (
 	"cmp"
 	"maps"
 	"reflect"
-	"slices"
 	"time"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 // The defaults that hold in some cases only. All others are in the tags of the fields.
 const (
-	defaultForwardedHeader = "X-Forwarded-For"
-	defaultIPv4Prefix      = 32
-	defaultIPv6Prefix      = 64
-	defaultLeeway          = 30 * time.Second
-	defaultLease           = 30 * time.Second
-	defaultStrikeMemory    = 30 * day
+	defaultLease        = 30 * time.Second
+	defaultStrikeMemory = 30 * day
 )
 
 // Complete checks a policy and returns a deep copy with every default filled in. Values that mean "off" stay zero:
@@ -26,7 +23,7 @@ func (p *Policy) Complete() (*Policy, error) {
 	}
 	c := withDefaults(p)
 	c.expandRates()
-	c.Identities = p.completeIdentities()
+	c.completeIdentities()
 	c.completeUpstreams()
 	c.canonicalOverrides()
 	c.eachLimit(func(_, _ string, l *Limit) { c.completeLimit(l) })
@@ -56,6 +53,13 @@ func (p *Policy) Complete() (*Policy, error) {
 	return c, nil
 }
 
+func (p *Policy) completeIdentities() {
+	p.Identities = identity.Complete(p.Identities)
+	if _, defined := p.Identities[ByClient]; !defined {
+		p.Identities[ByClient] = Identity{First: []string{ByIP}}
+	}
+}
+
 func (p *Policy) completeLimit(l *Limit) {
 	fill(&l.OnFailure, p.OnFailure)
 	if l.OnFailure == Local {
@@ -67,41 +71,6 @@ func (p *Policy) completeLimit(l *Limit) {
 	case Concurrency:
 		fill(&l.Lease, defaultLease)
 	}
-}
-
-// completeIdentities returns a copy with ip and client, and with the settings of the token with keys in the other tokens.
-func (p *Policy) completeIdentities() map[string]Identity {
-	all := map[string]Identity{ByIP: {}, ByClient: {First: []string{ByIP}}}
-	maps.Copy(all, withDefaults(p.Identities))
-	var token JWT
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if t := all[name].JWT; t != nil && t.Keys != "" && token.Keys == "" {
-			token = *t
-		}
-	}
-	for name, id := range all {
-		if p.OfAddress(name) {
-			fill(&id.IPv4Prefix, defaultIPv4Prefix)
-			fill(&id.IPv6Prefix, defaultIPv6Prefix)
-			if len(id.TrustedProxies) > 0 {
-				fill(&id.ForwardedHeader, defaultForwardedHeader)
-			}
-		}
-		if t := id.JWT; t != nil {
-			if t.Keys == "" {
-				fill(&t.Issuer, token.Issuer)
-				fill(&t.Audience, token.Audience)
-				fill(&t.Leeway, token.Leeway)
-				if t.Header == "" && t.Cookie == "" && t.Scheme == "" {
-					t.Header, t.Cookie, t.Scheme = token.Header, token.Cookie, token.Scheme
-				}
-			}
-			fill(&t.Keys, token.Keys)
-			fill(&t.Leeway, defaultLeeway)
-		}
-		all[name] = id
-	}
-	return all
 }
 
 func fill[T comparable](value *T, byDefault T) { *value = cmp.Or(*value, byDefault) }

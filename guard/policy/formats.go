@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlfunc/rlfunc/guard/identity"
 )
 
 // A textFormat is the required form of a text.
@@ -72,7 +73,7 @@ func checkPath(s string) string {
 }
 
 func checkProxy(s string) string {
-	if _, _, err := ParseProxies([]string{s}); err != nil {
+	if _, _, err := identity.ParseProxies([]string{s}); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -86,59 +87,11 @@ func checkSubject(s string) string {
 	if !ok {
 		return ""
 	}
-	if _, err := parsePrefix(text); err != nil {
+	if _, err := identity.ParsePrefix(text); err != nil {
 		return err.Error()
 	}
 	return ""
 }
-
-// ParseProxies reads the addresses, prefixes and "unix" of trusted_proxies. A list with unix has the peers of Unix sockets. It returns an error
-// for a prefix of every address, with which each client could choose its own.
-func ParseProxies(texts []string) (prefixes []netip.Prefix, unix bool, err error) {
-	for _, text := range texts {
-		if text == "unix" {
-			unix = true
-			continue
-		}
-		prefix, err := parsePrefix(text)
-		switch {
-		case err != nil:
-			return nil, false, fmt.Errorf("%w, or unix", err)
-		case prefix.Bits() == 0:
-			return nil, false, errors.New("must not trust every peer, because each client could then choose its address: list the networks of your proxies")
-		}
-		prefixes = append(prefixes, prefix)
-	}
-	return prefixes, unix, nil
-}
-
-// parsePrefix reads an address or a prefix without host bits. It converts IPv4 in IPv6 to IPv4.
-func parsePrefix(s string) (netip.Prefix, error) {
-	if !strings.Contains(s, "/") {
-		addr, err := netip.ParseAddr(s)
-		if err != nil || addr.Zone() != "" {
-			return netip.Prefix{}, errPrefix
-		}
-		addr = addr.Unmap()
-		return netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil {
-		return netip.Prefix{}, errPrefix
-	}
-	if p.Masked() != p {
-		return netip.Prefix{}, fmt.Errorf("must have no host bits set, as in %s", p.Masked())
-	}
-	if p.Addr().Is4In6() {
-		if p.Bits() < 96 {
-			return netip.Prefix{}, errPrefix
-		}
-		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	return p, nil
-}
-
-var errPrefix = errors.New("must be an address or a prefix such as 10.0.0.0/8")
 
 const maxQuoted = 64
 

@@ -131,7 +131,7 @@ func subjectPrefix(subject string) (netip.Prefix, bool) {
 	if !ok {
 		return netip.Prefix{}, false
 	}
-	p, err := parsePrefix(text)
+	p, err := identity.ParsePrefix(text)
 	return p, err == nil
 }
 
@@ -342,23 +342,23 @@ func (p *Policy) checkSubject(at, subject, list string, found *problems) {
 	case list != "deny" && !p.Verified(name):
 		found.add(at, "must be of a verified identity: any client can send %s", quote(subject))
 	case p.OfAddress(name):
-		id.checkSubject(at, name, value, found)
+		checkAddress(at, name, value, &id, found)
 		if prefix, ok := subjectPrefix(subject); ok && prefix.Bits() == 0 && list == "allow" {
 			found.add(at, "must not be all addresses: set unbounded: true on the endpoints instead")
 		}
 	}
 }
 
-// checkSubject finds a prefix that is longer than the subjects of an address identity. Only ip may have a shorter one.
-func (id *Identity) checkSubject(at, name, value string, found *problems) {
-	prefix, err := parsePrefix(value)
+// checkAddress finds a prefix that is longer than the subjects of an address identity. Only ip may have a shorter one.
+func checkAddress(at, name, value string, id *Identity, found *problems) {
+	prefix, err := identity.ParsePrefix(value)
 	if err != nil {
 		found.add(at, "never matches: %v, got %s", err, quote(value))
 		return
 	}
-	family, bits := "IPv4", cmp.Or(id.IPv4Prefix, defaultIPv4Prefix)
+	family, bits := "IPv4", id.Bits(prefix.Addr())
 	if prefix.Addr().Is6() {
-		family, bits = "IPv6", cmp.Or(id.IPv6Prefix, defaultIPv6Prefix)
+		family = "IPv6"
 	}
 	if prefix.Bits() > bits || name != ByIP && prefix.Bits() < bits {
 		found.add(at, "never matches: %s subjects are /%d prefixes of %s addresses", name, bits, family)

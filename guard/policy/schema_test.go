@@ -52,7 +52,7 @@ func TestSchema_matchesTheModel(t *testing.T) {
 func docComments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, file := range []string{"policy.go", "identities.go", "descriptors.go", "overrides.go", "plans.go", "upstreams.go", "../identity/jwt.go"} {
+	for _, file := range []string{"policy.go", "identities.go", "descriptors.go", "overrides.go", "plans.go", "upstreams.go", "../identity/jwt.go", "../identity/identity.go"} {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ type source struct{ addr, user string }
 
 func newClients(p *policy.Policy, by Subject) (*clients, error) {
 	w := &clients{policy: p, known: map[source]*client{}, numbers: map[string]int{}}
-	var identities []identity.Config
+	identities := map[string]policy.Identity{}
 	if by == ByUser {
 		own := p.Alternatives(policy.ByClient)
 		i := slices.IndexFunc(own, func(name string) bool { return !p.OfAddress(name) })
@@ -67,16 +67,16 @@ func newClients(p *policy.Policy, by Subject) (*clients, error) {
 			return nil, fmt.Errorf("subject user: the policy's client is %s, which is an address", strings.Join(own, " or "))
 		}
 		w.user = own[i]
-		identities = append(identities, identity.Config{Name: w.user, Header: userHeader, Fold: p.Identities[w.user].Fold})
+		identities[w.user] = policy.Identity{Header: userHeader, Fold: p.Identities[w.user].Fold}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
 		if id := p.Identities[name]; p.OfAddress(name) {
 			w.addresses = append(w.addresses, name)
-			identities = append(identities, identity.Config{Name: name, Address: true, IPv4Prefix: id.IPv4Prefix, IPv6Prefix: id.IPv6Prefix})
+			identities[name] = policy.Identity{IPv4Prefix: id.IPv4Prefix, IPv6Prefix: id.IPv6Prefix}
 		}
 	}
 	var err error
-	w.identity, err = identity.New(identity.Options{}, identities...)
+	w.identity, err = identity.New(identities, policy.Code{}, identity.Options{})
 	return w, err
 }
 

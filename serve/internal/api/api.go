@@ -145,12 +145,9 @@ func Local(next http.Handler) http.Handler {
 // Authorize returns a handler that passes on requests with a bearer token whose SHA-256 is in a file, see identity.Digests. The file is
 // reloaded until ctx ends.
 func Authorize(ctx context.Context, file string, next http.Handler) (http.Handler, error) {
-	tokens, err := identity.NewDigests(file)
-	if err != nil {
-		return nil, err
-	}
 	const header = "Bearer"
-	reader, err := identity.New(identity.Options{}, identity.Config{Name: "program", Header: header, Verify: tokens})
+	program := identity.Identity{Header: header, Verify: &identity.Verify{SHA256File: file}}
+	reader, err := identity.New(map[string]identity.Identity{"program": program}, identity.Code{}, identity.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"strings"
 
@@ -66,26 +65,15 @@ func addressSubject(name string, id policy.Identity, value string) (string, erro
 	addr, err := netip.ParseAddr(value)
 	if prefix, ok := netip.ParsePrefix(value); ok == nil {
 		addr, err = prefix.Addr(), nil
-		bits := id.IPv6Prefix
-		if addr.Is4() {
-			bits = id.IPv4Prefix
-		}
-		if prefix.Bits() < bits {
+		if bits := id.Bits(addr); prefix.Bits() < bits {
 			return "", fmt.Errorf("no request has the subject %[1]s=%[2]s: a subject of %[1]s is a /%[3]d; to refuse a whole network: rlfunc override set %[1]s=%[2]s --deny", name, value, bits)
 		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("no request has the subject %s=%s: %q is not an address", name, value, value)
 	}
-	reader, err := identity.New(identity.Options{}, identity.Config{Name: name, Address: true, IPv4Prefix: id.IPv4Prefix, IPv6Prefix: id.IPv6Prefix})
-	if err != nil {
-		return "", err
-	}
-	found, err := reader.Read(&http.Request{RemoteAddr: addr.String()}, nil)
-	if err != nil {
-		return "", err
-	}
-	return found.Subject(name), nil
+	address, _ := id.AddressValue(addr.String())
+	return name + "=" + address, nil
 }
 
 // canonical returns the value that the guard makes of value.
