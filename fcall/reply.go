@@ -16,7 +16,8 @@ type Reply struct {
 	fn    *Function
 	left  []any // unread results; in a group, of the row
 	after []any // in a group, what follows it
-	rows  []any
+	rows  []any // in a group, the fields of its rows, each of which has width
+	width int
 	group string
 	row   int
 	err   error
@@ -86,27 +87,27 @@ func ReadRows[R any](r *Reply, name string, read func(*Reply) R) []R {
 
 // Rows begins a group, and returns the number of its rows. EndRows ends it.
 func (r *Reply) Rows(name string) int {
-	v := r.next()
-	rows, ok := v.([]any)
-	if !ok {
-		r.fail(name, "be an array", v)
+	rows := int(r.whole(name, 0, MaxInt))
+	r.after = r.left
+	if rows == 0 {
 		return 0
 	}
-	r.group, r.rows, r.after = name, rows, r.left
-	return len(rows)
+	r.width = int(r.whole(name, 1, MaxInt))
+	if r.err == nil && rows > len(r.left)/r.width {
+		r.fail(name, fmt.Sprintf("be %d rows of %d fields", rows, r.width), absent{})
+	}
+	if r.err != nil {
+		return 0
+	}
+	r.group, r.rows, r.after = name, r.left[:rows*r.width], r.left[rows*r.width:]
+	return rows
 }
 
 // Row begins row i, counted from 0. Messages name its fields `results.0.allowed`.
 func (r *Reply) Row(i int) {
-	if r.err != nil {
-		return
+	if r.err == nil {
+		r.row, r.left = i, r.rows[i*r.width:(i+1)*r.width]
 	}
-	r.row = i
-	row, ok := r.rows[i].([]any)
-	if !ok {
-		r.fail("", "be an array", r.rows[i])
-	}
-	r.left = row
 }
 
 // EndRows ends a group.

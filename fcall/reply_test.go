@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func decode(r *fcall.Reply, err error) (decoded, error) {
 func good() []any {
 	return []any{
 		int64(1), int64(3), int64(7), int64(5_987_654), int64(1_700_000_000_000_001), "n\r\n", "blocked",
-		[]any{[]any{int64(1), int64(4), "a"}, []any{int64(0), int64(0), ""}},
+		int64(2), int64(3), int64(1), int64(4), "a", int64(0), int64(0), "",
 		int64(-9), "0.1",
 	}
 }
@@ -91,6 +92,12 @@ func with(i int, v any) []any {
 	vals := good()
 	vals[i] = v
 	return vals
+}
+
+// rows replaces the group of a good reply.
+func rows(words ...any) []any {
+	vals := good()
+	return slices.Concat(vals[:7], words, vals[15:])
 }
 
 func TestReply_decodes(t *testing.T) {
@@ -108,9 +115,9 @@ func TestReply_decodes(t *testing.T) {
 		want decoded
 	}{
 		{"all of it", good(), whole()},
-		{"no rows", with(7, []any{}), noRows},
+		{"no rows", rows(int64(0)), noRows},
 		{"no time", with(4, int64(0)), noTime},
-		{"results of a newer library", append(with(7, []any{[]any{int64(1), int64(4), "a", "new"}, []any{int64(0), int64(0), "", "new"}}), int64(1), []any{}), whole()},
+		{"results of a newer library", append(rows(int64(2), int64(4), int64(1), int64(4), "a", "new", int64(0), int64(0), "", "new"), int64(1), int64(0)), whole()},
 	} {
 		got, err := decode(reply(t, s.val))
 		if err != nil {
@@ -144,7 +151,7 @@ func TestReply_problems(t *testing.T) {
 	}{
 		{"text", "OK", "allowed must be a whole number from 0 to 1, got text of 2 bytes"},
 		{"one number", int64(1), "count" + number + "a reply without it"},
-		{"short", good()[:9], "score must be text, got a reply without it"},
+		{"short", good()[:16], "score must be text, got a reply without it"},
 		{"a bool of 2", with(0, int64(2)), "allowed must be a whole number from 0 to 1, got 2"},
 		{"true", with(0, true), "allowed must be a whole number from 0 to 1, got a bool"},
 		{"a count as text", with(1, "3"), "count" + number + "text of 1 bytes"},
@@ -156,14 +163,15 @@ func TestReply_problems(t *testing.T) {
 		{"a negative duration", with(3, int64(-1)), "wait must be a whole number from 0 to 9007199254740992, got -1"},
 		{"a number as text", with(5, int64(1)), "name must be text, got 1"},
 		{"a word as a number", with(6, int64(1)), "reason must be text, got 1"},
-		{"rows that are none", with(7, int64(1)), "rows must be an array, got 1"},
-		{"a row that is none", with(7, []any{int64(1)}), "rows.0 must be an array, got 1"},
-		{"a short row", with(7, []any{[]any{int64(1), int64(4), "a"}, []any{int64(1), int64(4)}}), "rows.1.note must be text, got a reply without it"},
-		{"in a row", with(7, []any{[]any{int64(1), "x", "a"}}), "rows.0.left" + number + "text of 1 bytes"},
-		{"an int below -2^53", with(8, int64(-fcall.MaxInt-1)), "delta" + number + "-9007199254740993"},
-		{"a float that is none", with(9, "nan"), "score must be a finite number, got text of 3 bytes"},
-		{"an infinite float", with(9, "1e400"), "score must be a finite number, got text of 5 bytes"},
-		{"a float as a number", with(9, int64(1)), "score must be text, got 1"},
+		{"rows that are none", rows("x"), "rows must be a whole number from 0 to 9007199254740992, got text of 1 bytes"},
+		{"rows of no fields", rows(int64(1), int64(0)), "rows must be a whole number from 1 to 9007199254740992, got 0"},
+		{"more rows than a reply has", rows(int64(1)<<53, int64(3), int64(1)), "rows must be 9007199254740992 rows of 3 fields, got a reply without it"},
+		{"a short row", rows(int64(1), int64(2), int64(1), int64(4)), "rows.0.note must be text, got a reply without it"},
+		{"in a row", rows(int64(1), int64(3), int64(1), "x", "a"), "rows.0.left" + number + "text of 1 bytes"},
+		{"an int below -2^53", with(15, int64(-fcall.MaxInt-1)), "delta" + number + "-9007199254740993"},
+		{"a float that is none", with(16, "nan"), "score must be a finite number, got text of 3 bytes"},
+		{"an infinite float", with(16, "1e400"), "score must be a finite number, got text of 5 bytes"},
+		{"a float as a number", with(16, int64(1)), "score must be text, got 1"},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			got, err := decode(reply(t, s.val))

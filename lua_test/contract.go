@@ -126,7 +126,7 @@ func (s *Server) play(t *testing.T, step contract.Step, moves bool) (o outcome) 
 	}
 	reply, err := s.Redis.Do(t.Context(), anys(step.Words())...).Result()
 	var answered redis.Error
-	switch o.Reply = reply; {
+	switch o.Reply = step.Results(reply); {
 	case errors.As(err, &answered):
 		o.Error, _, _ = strings.Cut(err.Error(), " script: ")
 	case err != nil:

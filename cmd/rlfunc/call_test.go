@@ -71,29 +71,31 @@ func TestWirePage_isWhatIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)\n```text\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 1 {
-		t.Fatalf("%d blocks, want 1", len(blocks))
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks, want 2", len(blocks))
 	}
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
 	if err := server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err(); err != nil {
 		t.Fatal(err)
 	}
-	call, reply, _ := strings.Cut(strings.TrimSpace(blocks[0][1]), "\n")
-	var words []any
-	for word := range strings.FieldsSeq(call) {
-		words = append(words, word)
-	}
-	got, err := server.Client().Do(t.Context(), words...).Slice()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for i, n := range got {
-		lines = append(lines, fmt.Sprintf("%d) (integer) %v", i+1, n))
-	}
-	if diff := cmp.Diff(reply, strings.Join(lines, "\n")); diff != "" {
-		t.Errorf("%s (-want +got)\n%s", call, diff)
+	for _, block := range blocks {
+		call, reply, _ := strings.Cut(strings.TrimSpace(block[1]), "\n")
+		var words []any
+		for word := range strings.FieldsSeq(call) {
+			words = append(words, word)
+		}
+		got, err := server.Client().Do(t.Context(), words...).Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for i, n := range got {
+			lines = append(lines, fmt.Sprintf("%d) (integer) %v", i+1, n))
+		}
+		if diff := cmp.Diff(reply, strings.Join(lines, "\n")); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", call, diff)
+		}
 	}
 }
 

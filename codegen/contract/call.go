@@ -30,6 +30,14 @@ type Step struct {
 // Words are the step's FCALL, with its arguments.
 func (s Step) Words() []string { return s.call.words() }
 
+// Results splits the step's reply into its results, each group into an array of its rows. Another reply stays as it is.
+func (s Step) Results(reply any) any {
+	if _, ok := reply.([]any); ok {
+		return nested(s.call.Results, reply)
+	}
+	return reply
+}
+
 // A call is one call of a function, as it is sent.
 type call struct {
 	*function

@@ -47,11 +47,42 @@ func (w *watch) answered(op *call, reply any) {
 		w.values = []any{true, returned(op.Results[0], reply)}
 	default:
 		w.values = []any{true}
-		results, _ := reply.([]any)
-		for i, f := range op.Results[:min(len(results), len(op.Results))] {
+		results := nested(op.Results, reply)
+		for i, f := range op.Results[:len(results)] {
 			w.values = append(w.values, returned(f, results[i]))
 		}
 	}
+}
+
+// nested splits a reply into the results that it has, each group into an array of rows.
+func nested(of []spec.Field, reply any) (results []any) {
+	left, _ := reply.([]any)
+	next := func() (v any) {
+		if len(left) > 0 {
+			v, left = left[0], left[1:]
+		}
+		return v
+	}
+	for _, f := range of {
+		if len(left) == 0 {
+			break
+		}
+		if f.Kind != spec.KindGroup {
+			results = append(results, next())
+			continue
+		}
+		rows := []any{}
+		if n, _ := next().(int64); n > 0 {
+			width, _ := next().(int64)
+			cells := left[:min(int(n*width), len(left))]
+			for row := range slices.Chunk(cells, int(width)) {
+				rows = append(rows, row)
+			}
+			left = left[len(cells):]
+		}
+		results = append(results, rows)
+	}
+	return results
 }
 
 // returned is a result of a reply as Lua has returned it.

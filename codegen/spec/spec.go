@@ -115,7 +115,8 @@ func (f *Function) EachKey(visit func(k Field, words []string)) {
 // A Kind is what a field carries, with its unit.
 type Kind string
 
-// The kinds. Only params have keys, and only groups have fields. An argument group travels as one text, a result group as an array.
+// The kinds. Only params have keys, and only groups have fields. An argument group travels as one text, a result group as the number of its
+// rows and their fields.
 const (
 	KindKey      Kind = "key"
 	KindGroup    Kind = "group"

@@ -713,15 +713,21 @@ local function abuse_v1_attempt(keys, args)
   if out_allowed == nil then
     return out_reason
   end
-  local rows_tiers = rlfunc.none
+  local reply = {out_allowed and 1 or 0, out_reason, out_tier, out_retry_after_us, out_strikes, nil, nil, nil, nil, nil}
+  local last = 5
+  last = last + 1
+  reply[last] = #out_tiers
   if #out_tiers > 0 then
-    rows_tiers = {nil, nil}
+    last = last + 1
+    reply[last] = 2
     for i = 1, #out_tiers do
       local row = out_tiers[i]
-      rows_tiers[i] = {row.count, row.remaining}
+      reply[last + 1] = row.count
+      reply[last + 2] = row.remaining
+      last = last + 2
     end
   end
-  return {out_allowed and 1 or 0, out_reason, out_tier, out_retry_after_us, out_strikes, rows_tiers}
+  return reply
 end
 redis.register_function{
   function_name = 'abuse_v1_attempt', description = 'Records an attempt, and blocks the subject if it is the threshold-th in a tier\'s window.',
@@ -890,15 +896,20 @@ local function abuse_v1_status(keys, args)
   if out_blocked == nil then
     return out_tier
   end
-  local rows_tiers = rlfunc.none
+  local reply = {out_blocked and 1 or 0, out_tier, out_reason, out_retry_after_us, out_strikes, nil, nil, nil}
+  local last = 5
+  last = last + 1
+  reply[last] = #out_tiers
   if #out_tiers > 0 then
-    rows_tiers = {nil, nil}
+    last = last + 1
+    reply[last] = 1
     for i = 1, #out_tiers do
       local row = out_tiers[i]
-      rows_tiers[i] = {row.count}
+      reply[last + 1] = row.count
+      last = last + 1
     end
   end
-  return {out_blocked and 1 or 0, out_tier, out_reason, out_retry_after_us, out_strikes, rows_tiers}
+  return reply
 end
 redis.register_function{
   function_name = 'abuse_v1_status', description = 'Returns whether a subject is blocked, by which tier and for how long, and its counts; writes nothing.',

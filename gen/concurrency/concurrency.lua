@@ -595,15 +595,23 @@ local function concurrency_v1_peek(keys, args)
   if out_in_use == nil then
     return out_fence
   end
-  local rows_holders = rlfunc.none
+  local reply = {out_in_use, out_fence, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 2
+  last = last + 1
+  reply[last] = #out_holders
   if #out_holders > 0 then
-    rows_holders = {nil, nil}
+    last = last + 1
+    reply[last] = 4
     for i = 1, #out_holders do
       local row = out_holders[i]
-      rows_holders[i] = {row.holder, row.fence, row.weight, row.expires_after_us}
+      reply[last + 1] = row.holder
+      reply[last + 2] = row.fence
+      reply[last + 3] = row.weight
+      reply[last + 4] = row.expires_after_us
+      last = last + 4
     end
   end
-  return {out_in_use, out_fence, rows_holders}
+  return reply
 end
 redis.register_function{
   function_name = 'concurrency_v1_peek', description = 'Lists the holders of a subject, at most the 100 whose leases end first; changes nothing.',

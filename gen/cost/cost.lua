@@ -1286,15 +1286,24 @@ local function cost_v1_peek(keys, args)
   if out_allowed == nil then
     return out_reason
   end
-  local rows_budgets = rlfunc.none
+  local reply = {out_allowed and 1 or 0, out_reason, out_status, out_retry_after_us, out_reset_after_us, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 5
+  last = last + 1
+  reply[last] = #out_budgets
   if #out_budgets > 0 then
-    rows_budgets = {nil, nil}
+    last = last + 1
+    reply[last] = 5
     for i = 1, #out_budgets do
       local row = out_budgets[i]
-      rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+      reply[last + 1] = row.allowed and 1 or 0
+      reply[last + 2] = row.spent_micros
+      reply[last + 3] = row.remaining_micros
+      reply[last + 4] = row.charged_micros
+      reply[last + 5] = row.retry_after_us
+      last = last + 5
     end
   end
-  return {out_allowed and 1 or 0, out_reason, out_status, out_retry_after_us, out_reset_after_us, rows_budgets}
+  return reply
 end
 redis.register_function{
   function_name = 'cost_v1_peek', description = 'Returns what is spent, what reserve would return for a new receipt, and how a receipt stands; writes nothing.',
@@ -1386,15 +1395,24 @@ local function cost_v1_reserve(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_budgets = rlfunc.none
+  local reply = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_retry_after_us, out_reset_after_us, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 5
+  last = last + 1
+  reply[last] = #out_budgets
   if #out_budgets > 0 then
-    rows_budgets = {nil, nil}
+    last = last + 1
+    reply[last] = 5
     for i = 1, #out_budgets do
       local row = out_budgets[i]
-      rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+      reply[last + 1] = row.allowed and 1 or 0
+      reply[last + 2] = row.spent_micros
+      reply[last + 3] = row.remaining_micros
+      reply[last + 4] = row.charged_micros
+      reply[last + 5] = row.retry_after_us
+      last = last + 5
     end
   end
-  return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_retry_after_us, out_reset_after_us, rows_budgets}
+  return reply
 end
 redis.register_function{
   function_name = 'cost_v1_reserve', description = 'Reserves an estimate if it fits every budget: all budgets are charged, or none.',
@@ -1528,15 +1546,21 @@ local function cost_v1_settle(keys, args)
   if out_outcome == nil then
     return out_exceeded
   end
-  local rows_budgets = rlfunc.none
+  local reply = {out_outcome, out_exceeded and 1 or 0, out_penalty_us, nil, nil, nil, nil, nil}
+  local last = 3
+  last = last + 1
+  reply[last] = #out_budgets
   if #out_budgets > 0 then
-    rows_budgets = {nil, nil}
+    last = last + 1
+    reply[last] = 2
     for i = 1, #out_budgets do
       local row = out_budgets[i]
-      rows_budgets[i] = {row.spent_micros, row.remaining_micros}
+      reply[last + 1] = row.spent_micros
+      reply[last + 2] = row.remaining_micros
+      last = last + 2
     end
   end
-  return {out_outcome, out_exceeded and 1 or 0, out_penalty_us, rows_budgets}
+  return reply
 end
 redis.register_function{
   function_name = 'cost_v1_settle', description = 'Replaces what a receipt reserved by the actual cost, once, however often it is called and however late.',

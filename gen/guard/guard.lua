@@ -3162,31 +3162,50 @@ local function guard_v1_admit(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_limits = rlfunc.none
+  local reply = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_tier, out_refused, out_strikes, out_retry_after_us, out_at_us, out_challenge, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 9
+  last = last + 1
+  reply[last] = #out_limits
   if #out_limits > 0 then
-    rows_limits = {nil, nil}
+    last = last + 1
+    reply[last] = 4
     for i = 1, #out_limits do
       local row = out_limits[i]
-      rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
+      reply[last + 1] = row.allowed and 1 or 0
+      reply[last + 2] = row.remaining
+      reply[last + 3] = row.reset_after_us
+      reply[last + 4] = row.retry_after_us
+      last = last + 4
     end
   end
-  local rows_budgets = rlfunc.none
+  last = last + 1
+  reply[last] = #out_budgets
   if #out_budgets > 0 then
-    rows_budgets = {nil, nil}
+    last = last + 1
+    reply[last] = 5
     for i = 1, #out_budgets do
       local row = out_budgets[i]
-      rows_budgets[i] = {row.allowed and 1 or 0, row.spent_micros, row.remaining_micros, row.charged_micros, row.retry_after_us}
+      reply[last + 1] = row.allowed and 1 or 0
+      reply[last + 2] = row.spent_micros
+      reply[last + 3] = row.remaining_micros
+      reply[last + 4] = row.charged_micros
+      reply[last + 5] = row.retry_after_us
+      last = last + 5
     end
   end
-  local rows_tiers = rlfunc.none
+  last = last + 1
+  reply[last] = #out_tiers
   if #out_tiers > 0 then
-    rows_tiers = {nil, nil}
+    last = last + 1
+    reply[last] = 2
     for i = 1, #out_tiers do
       local row = out_tiers[i]
-      rows_tiers[i] = {row.count, row.remaining}
+      reply[last + 1] = row.count
+      reply[last + 2] = row.remaining
+      last = last + 2
     end
   end
-  return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_reason, out_tier, out_refused, out_strikes, out_retry_after_us, out_at_us, out_challenge, rows_limits, rows_budgets, rows_tiers}
+  return reply
 end
 redis.register_function{
   function_name = 'guard_v1_admit', description = 'Decides a request: everything is allowed and charged, or nothing is.',
@@ -3250,31 +3269,46 @@ local function guard_v1_peek(keys, args)
   if out_now_us == nil then
     return out_attempts
   end
-  local rows_attempts = rlfunc.none
+  local reply = {out_now_us, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 1
+  last = last + 1
+  reply[last] = #out_attempts
   if #out_attempts > 0 then
-    rows_attempts = {nil, nil}
+    last = last + 1
+    reply[last] = 1
     for i = 1, #out_attempts do
       local row = out_attempts[i]
-      rows_attempts[i] = {row.at_us}
+      reply[last + 1] = row.at_us
+      last = last + 1
     end
   end
-  local rows_strikes = rlfunc.none
+  last = last + 1
+  reply[last] = #out_strikes
   if #out_strikes > 0 then
-    rows_strikes = {nil, nil}
+    last = last + 1
+    reply[last] = 1
     for i = 1, #out_strikes do
       local row = out_strikes[i]
-      rows_strikes[i] = {row.at_us}
+      reply[last + 1] = row.at_us
+      last = last + 1
     end
   end
-  local rows_challenges = rlfunc.none
+  last = last + 1
+  reply[last] = #out_challenges
   if #out_challenges > 0 then
-    rows_challenges = {nil, nil}
+    last = last + 1
+    reply[last] = 5
     for i = 1, #out_challenges do
       local row = out_challenges[i]
-      rows_challenges[i] = {row.token, row.state, row.issued_us, row.expires_us, row.payload}
+      reply[last + 1] = row.token
+      reply[last + 2] = row.state
+      reply[last + 3] = row.issued_us
+      reply[last + 4] = row.expires_us
+      reply[last + 5] = row.payload
+      last = last + 5
     end
   end
-  return {out_now_us, rows_attempts, rows_strikes, rows_challenges}
+  return reply
 end
 redis.register_function{
   function_name = 'guard_v1_peek', description = 'Lists a subject\'s attempts, strikes and challenges; writes nothing.',
@@ -3620,15 +3654,21 @@ local function guard_v1_settle(keys, args)
   if out_outcome == nil then
     return out_exceeded
   end
-  local rows_budgets = rlfunc.none
+  local reply = {out_outcome, out_exceeded and 1 or 0, out_penalty_us, nil, nil, nil, nil, nil}
+  local last = 3
+  last = last + 1
+  reply[last] = #out_budgets
   if #out_budgets > 0 then
-    rows_budgets = {nil, nil}
+    last = last + 1
+    reply[last] = 2
     for i = 1, #out_budgets do
       local row = out_budgets[i]
-      rows_budgets[i] = {row.spent_micros, row.remaining_micros}
+      reply[last + 1] = row.spent_micros
+      reply[last + 2] = row.remaining_micros
+      last = last + 2
     end
   end
-  return {out_outcome, out_exceeded and 1 or 0, out_penalty_us, rows_budgets}
+  return reply
 end
 redis.register_function{
   function_name = 'guard_v1_settle', description = 'Replaces the estimates of one admit call with the actual cost in all of its budgets, once, however often it is called.',

@@ -617,15 +617,30 @@ local function override_v1_list(keys, args)
   if out_changed == nil then
     return out_version
   end
-  local rows_overrides = rlfunc.none
+  local reply = {out_changed and 1 or 0, out_version, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 2
+  last = last + 1
+  reply[last] = #out_overrides
   if #out_overrides > 0 then
-    rows_overrides = {nil, nil}
+    last = last + 1
+    reply[last] = 11
     for i = 1, #out_overrides do
       local row = out_overrides[i]
-      rows_overrides[i] = {row.subject, row.effect, row.factor, row.budget, row.unit, row.amount_micros, row.left_us, row.ends_us, row.set_us, row.by, row.reason}
+      reply[last + 1] = row.subject
+      reply[last + 2] = row.effect
+      reply[last + 3] = row.factor
+      reply[last + 4] = row.budget
+      reply[last + 5] = row.unit
+      reply[last + 6] = row.amount_micros
+      reply[last + 7] = row.left_us
+      reply[last + 8] = row.ends_us
+      reply[last + 9] = row.set_us
+      reply[last + 10] = row.by
+      reply[last + 11] = row.reason
+      last = last + 11
     end
   end
-  return {out_changed and 1 or 0, out_version, rows_overrides}
+  return reply
 end
 redis.register_function{
   function_name = 'override_v1_list', description = 'Lists the active overrides by subject and budget, unless the caller already has this version; writes nothing.',

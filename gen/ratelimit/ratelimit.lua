@@ -1749,15 +1749,23 @@ local function ratelimit_v1_check(keys, args)
   if out_allowed == nil then
     return out_duplicate
   end
-  local rows_limits = rlfunc.none
+  local reply = {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, out_at_us, nil, nil, nil, nil, nil, nil, nil, nil, nil}
+  local last = 5
+  last = last + 1
+  reply[last] = #out_limits
   if #out_limits > 0 then
-    rows_limits = {nil, nil}
+    last = last + 1
+    reply[last] = 4
     for i = 1, #out_limits do
       local row = out_limits[i]
-      rows_limits[i] = {row.allowed and 1 or 0, row.remaining, row.reset_after_us, row.retry_after_us}
+      reply[last + 1] = row.allowed and 1 or 0
+      reply[last + 2] = row.remaining
+      reply[last + 3] = row.reset_after_us
+      reply[last + 4] = row.retry_after_us
+      last = last + 4
     end
   end
-  return {out_allowed and 1 or 0, out_duplicate and 1 or 0, out_refused, out_retry_after_us, out_at_us, rows_limits}
+  return reply
 end
 redis.register_function{
   function_name = 'ratelimit_v1_check', description = 'Decides up to 16 limits together, for one subject or several: all are charged, or none.',

@@ -314,26 +314,44 @@ func result(f spec.Field) string { return "out_" + f.Lua }
 
 // reply writes the return of the results in header order, which docs/reference/wire.md describes. It does not check them: luatest and
 // `vet --run` find a result that is not what the header says.
+//
+// A reply is one table, whatever groups it has: Redis asks each table of a reply for seven names before it reads it, which takes as long as
+// ten numbers.
 func (e *entryWriter) reply() {
-	values := make([]string, len(e.fn.Results))
-	for i, r := range e.fn.Results {
-		values[i] = sent(r, result(r))
-		if r.Kind == spec.KindGroup {
-			values[i] = "rows_" + r.Lua
-			e.printf("  local %s = rlfunc.none\n  if #%s > 0 then\n    %[1]s = {%[3]s}\n", values[i], result(r), strings.Join(slices.Repeat([]string{"nil"}, spareRows), ", "))
-			e.printf("    for i = 1, #%s do\n      local row = %s[i]\n", result(r), result(r))
-			cells := make([]string, len(r.Fields))
-			for j, c := range r.Fields {
-				cells[j] = sent(c, "row."+c.Lua)
-			}
-			e.printf("      %s[i] = {%s}\n    end\n  end\n", values[i], strings.Join(cells, ", "))
-		}
+	results := e.fn.Results
+	first := slices.IndexFunc(results, func(r spec.Field) bool { return r.Kind == spec.KindGroup })
+	if first < 0 {
+		first = len(results)
 	}
-	if len(values) == 1 && e.fn.Results[0].Kind != spec.KindGroup {
+	values := make([]string, 0, len(results))
+	for _, r := range results[:first] {
+		values = append(values, sent(r, result(r)))
+	}
+	switch {
+	case len(results) == 1 && first == 1:
 		e.printf("  return %s\n", values[0])
 		return
+	case first == len(results):
+		e.printf("  return {%s}\n", strings.Join(values, ", "))
+		return
 	}
-	e.printf("  return {%s}\n", strings.Join(values, ", "))
+	for _, r := range results[first:] {
+		values = append(values, slices.Repeat([]string{"nil"}, 1+spareRows*len(r.Fields))...)
+	}
+	e.printf("  local reply = {%s}\n  local last = %d\n", strings.Join(values, ", "), first)
+	for _, r := range results[first:] {
+		if r.Kind != spec.KindGroup {
+			e.printf("  last = last + 1\n  reply[last] = %s\n", sent(r, result(r)))
+			continue
+		}
+		e.printf("  last = last + 1\n  reply[last] = #%s\n  if #%[1]s > 0 then\n    last = last + 1\n    reply[last] = %d\n", result(r), len(r.Fields))
+		e.printf("    for i = 1, #%s do\n      local row = %[1]s[i]\n", result(r))
+		for i, c := range r.Fields {
+			e.printf("      reply[last + %d] = %s\n", i+1, sent(c, "row."+c.Lua))
+		}
+		e.printf("      last = last + %d\n    end\n  end\n", len(r.Fields))
+	}
+	e.printf("  return reply\n")
 }
 
 // sent returns the Lua expression that is sent for a result, which is not a group.
@@ -347,5 +365,5 @@ func sent(f spec.Field, value string) string {
 	return value
 }
 
-// spareRows is the number of rows to preallocate: growing a table costs more than a large one.
+// spareRows is the number of rows of each group that a reply has room for at first: growing a table costs more than a large one.
 const spareRows = 2

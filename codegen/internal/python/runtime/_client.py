@@ -12,8 +12,9 @@ from dataclasses import dataclass, is_dataclass
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from enum import Enum
+from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Concatenate, Coroutine, Generic, NewType, ParamSpec, Sequence, TypeVar, Union
+from typing import Any, Callable, Concatenate, Coroutine, Generic, Iterator, NewType, ParamSpec, Sequence, TypeVar, Union
 from typing import cast, get_args, get_origin, get_type_hints, overload
 
 import redis.asyncio
@@ -172,22 +173,21 @@ def _fields(of: type) -> list[tuple[str, Any]]:
     return list(get_type_hints(of).items())
 
 
-def read(kind: Any, sent: Any, at: str = "the reply") -> Any:
-    """Returns a result of a type, as a field of a dataclass has it. docs/reference/wire.md says what is sent for each."""
+def read(kind: Any, words: Iterator[Any], at: str = "") -> Any:
+    """Reads a result of a type, as a field of a dataclass has it, from the words of a reply. docs/reference/wire.md says what is sent for each."""
+    if is_dataclass(kind):  # more words than it has fields are a newer library's
+        return cast(Any, kind)(*[read(k, words, f"{at}.{name}" if at else name) for name, k in _fields(cast(type, kind))])
+    sent: Any = next(words, None)
 
     def need(ok: bool, must: str) -> None:
         if not ok:
-            got = f"text of {len(sent)} bytes" if isinstance(sent, bytes) else f"{sent!r:.34}"
+            got = f"text of {len(sent)} bytes" if isinstance(sent, bytes) else "nothing" if sent is None else f"{sent!r:.34}"
             raise ValueError(f"{at} must be {must}, got {got}; the server's library may differ from this client's")
 
     if get_origin(kind) is list:
-        need(isinstance(sent, list), "an array")
-        return [read(get_args(kind)[0], one, f"{at}.{i}") for i, one in enumerate(sent)]
-    if is_dataclass(kind):
-        need(isinstance(sent, list), "an array")
-        fields = _fields(cast(type, kind))
-        need(len(sent) >= len(fields), f"an array of {len(fields)} results")  # more of them are a newer library's
-        return cast(Any, kind)(*[read(k, one, name if at == "the reply" else f"{at}.{name}") for (name, k), one in zip(fields, sent)])
+        need(type(sent) is int and sent >= 0, "a number of rows")
+        width = read(int, words, at) if sent else 0
+        return [read(get_args(kind)[0], iter(list(islice(words, width))), f"{at}.{i}") for i in range(sent)]
     if kind in (str, float) or isinstance(kind, type) and issubclass(kind, Enum):
         need(isinstance(sent, bytes), "text")
         text = sent.decode("utf-8", "surrogateescape")
@@ -304,7 +304,7 @@ class Base:
                     raise error from failed.cause
                 await _done(self._sleep(0.005 * 2**attempts))
         try:
-            return cast(R, read(call.result, sent if isinstance(sent, list) else [sent]))
+            return cast(R, read(call.result, iter(sent if isinstance(sent, list) else [sent])))
         except (ValueError, OverflowError) as wrong:
             raise ReplyError(function, str(wrong)) from None
 

@@ -157,57 +157,62 @@ function words(where: string, fields: readonly Field[], given: any, besides: rea
   return values.map(word);
 }
 
-/** Reads what a reply has in a result's place. */
-export type Reader<T> = (sent: unknown, at: string) => T;
+/** Reads a result from the words of a reply, and takes them away. */
+export type Reader<T> = (words: unknown[], at: string) => T;
 
 function need(ok: boolean, at: string, must: string, sent: unknown): void {
   if (ok) return;
-  const bytes = sent instanceof Uint8Array ? `text of ${sent.length} bytes` : String(sent);
-  const got = Array.isArray(sent) ? `an array of ${sent.length}` : bytes;
+  const got = sent instanceof Uint8Array ? `text of ${sent.length} bytes` : sent === undefined ? "nothing" : String(sent);
   throw new RangeError(`${at} must be ${must}, got ${got}; the server's library may differ from this client's`);
 }
 
-export const number: Reader<any> = (sent, at) => {
+export const number: Reader<any> = (words, at) => {
+  const sent = words.shift();
   need(typeof sent === "number", at, "a whole number", sent);
   return sent;
 };
 
-export const bool: Reader<boolean> = (sent, at) => {
+export const bool: Reader<boolean> = (words, at) => {
+  const sent = words.shift();
   need(sent === 0 || sent === 1, at, "0 or 1", sent);
   return sent === 1;
 };
 
 /** Reads a time; 0 is none. */
-export const time: Reader<any> = (sent, at) => number(sent, at) || undefined;
+export const time: Reader<any> = (words, at) => number(words, at) || undefined;
 
-export const text: Reader<string> = (sent, at) => {
+export const text: Reader<string> = (words, at) => {
+  const sent = words.shift();
   need(sent instanceof Uint8Array, at, "text", sent);
   return toText(sent as Uint8Array);
 };
 
-export const float: Reader<number> = (sent, at) => {
-  const value = Number(text(sent, at) || NaN);
+export const float: Reader<number> = (words, at) => {
+  const sent = text(words, at);
+  const value = Number(sent || NaN);
   need(!Number.isNaN(value), at, "a number", sent);
   return value;
 };
 
 /** Reads one of the words of an enum. */
-export const oneOf = <T extends string>(values: readonly T[]): Reader<T> => (sent, at) => {
-  const value = text(sent, at) as T;
-  need(values.includes(value), at, `one of ${values.join(", ")}`, sent);
+export const oneOf = <T extends string>(values: readonly T[]): Reader<T> => (words, at) => {
+  const value = text(words, at) as T;
+  need(values.includes(value), at, `one of ${values.join(", ")}`, value);
   return value;
 };
 
 /** Reads an object's fields in order. What follows them is a newer library's, and nobody reads it. */
-export const record = <R>(fields: { readonly [K in keyof R]: Reader<R[K]> }): Reader<R> => (sent, at) => {
+export const record = <R>(fields: { readonly [K in keyof R]: Reader<R[K]> }): Reader<R> => (words, at) => {
   const all = Object.entries<Reader<unknown>>(fields);
-  need(Array.isArray(sent) && sent.length >= all.length, at || "the reply", `an array of ${all.length} results`, sent);
-  return Object.fromEntries(all.map(([name, read], i) => [name, read((sent as unknown[])[i], at && `${at}.${name}` || name)])) as R;
+  return Object.fromEntries(all.map(([name, read]) => [name, read(words, at && `${at}.${name}` || name)])) as R;
 };
 
-export const list = <T>(row: Reader<T>): Reader<T[]> => (sent, at) => {
-  need(Array.isArray(sent), at, "an array", sent);
-  return (sent as unknown[]).map((one, i) => row(one, `${at}.${i}`));
+export const list = <T>(row: Reader<T>): Reader<T[]> => (words, at) => {
+  const rows: T[] = [];
+  const count = number(words, at);
+  const width = count > 0 ? number(words, at) : 0;
+  while (rows.length < count) rows.push(row(words.splice(0, width), `${at}.${rows.length}`));
+  return rows;
 };
 
 /** A failure below: the server's error, or a connection without an answer. */
@@ -303,7 +308,7 @@ export class BaseClient {
         continue;
       }
       try {
-        return fn.result(Array.isArray(sent) ? sent : [sent], "");
+        return fn.result(Array.isArray(sent) ? [...sent] : [sent], "");
       } catch (error) {
         throw error instanceof RangeError ? new ReplyError(name, error.message) : error;
       }
