@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/embedded"
@@ -219,75 +218,6 @@ func contradicts(f spec.Function, text string) bool {
 		slices.ContainsFunc(left, func(part string) bool { return strings.Contains(text, part) }))
 }
 
-// A key of any other type than the header says is reported and kept, where the call comes to it: a refund of a receipt that is not
-// known does not read the log.
-func TestArguments_keysOfAnotherTypeAreReportedAndKept(t *testing.T) {
-	kinds := map[string][]any{
-		"string": {"SET", "", "x"}, "list": {"RPUSH", "", "x"}, "hash": {"HSET", "", "f", "x"}, "set": {"SADD", "", "x"}, "zset": {"ZADD", "", "1", "x"},
-	}
-	eachWireCall(t, func(t *testing.T, s *luatest.Server, w wireCall, f spec.Function) {
-		if onlyDeletes(f) {
-			return
-		}
-		_, keys := w.slots(t, f)
-		all := 0
-		for i, name := range w.keys {
-			its := keys[i].kind
-			switch {
-			case strings.Contains(name, ":concurrency:"):
-				its = "zset"
-			case strings.Contains(name, ":sliding_log:"):
-				its = "list"
-			case its == "any":
-				its = "string"
-			}
-			told := 0
-			for kind, words := range kinds {
-				if kind == its {
-					continue
-				}
-				words = slices.Clone(words)
-				words[1] = name
-				s.Do(t, "FLUSHDB")
-				s.Do(t, words...)
-				before, err := s.Snapshot(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				reply := s.Redis.Do(t.Context(), w.words(w.keys, w.args)...).Err()
-				after, err := s.Snapshot(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch {
-				case reply == nil: // not looked at
-				case reply.Error() != "RLSTATE "+name+": holds a "+kind+", not a "+its:
-					t.Errorf("%s with a %s where %s is: %v", w.name, kind, name, reply)
-				case len(after) != 1:
-					t.Errorf("%s with a %s where %s is refused, and wrote %v", w.name, kind, name, after)
-				default:
-					told++
-				}
-				if diff := cmp.Diff(before[name], after[name]); diff != "" {
-					t.Errorf("%s with a %s where %s is (-before +after):\n%s", w.name, kind, name, diff)
-				}
-			}
-			if told != 0 && told != len(kinds)-1 {
-				t.Errorf("%s tells %d of %d other types of %s", w.name, told, len(kinds)-1, name)
-			}
-			all += told
-		}
-		if all == 0 {
-			t.Errorf("%s tells no key of another type", w.name)
-		}
-	})
-}
-
-// onlyDeletes reports whether a function forgets its keys, whatever they hold.
-func onlyDeletes(f spec.Function) bool {
-	return strings.HasSuffix(f.Name, "reset") || f.Name == "forgive" || f.Name == "unblock"
-}
-
 // strange are texts that a number or a name might be, and is not.
 var strange = []string{
 	"NaN", "nan", "-nan", "inf", "-inf", "1e309", "1e3", "0x10", "-0", "0", "-1", "1", "", " 1", "1 ", "\x00", "5\x00", "\xff\xfe",
@@ -406,4 +336,25 @@ func resized(list []string, more int, with string) []string {
 		list = append(list, with)
 	}
 	return list[:max(len(list)+more, 0)]
+}
+
+// dump is what the server holds, byte for byte.
+func (s fuzzServer) dump(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range s.must(t, "KEYS", "*").([]any) {
+		var value any
+		switch s.must(t, "TYPE", name) {
+		case "string":
+			value = s.must(t, "GET", name)
+		case "list":
+			value = s.must(t, "LRANGE", name, 0, -1)
+		case "zset":
+			value = s.must(t, "ZRANGE", name, 0, -1, "WITHSCORES")
+		case "hash":
+			value = s.must(t, "HGETALL", name)
+		}
+		fmt.Fprintf(&b, "%q %q %v\n", name, fmt.Sprint(value), s.must(t, "PEXPIRETIME", name))
+	}
+	return b.String()
 }
