@@ -60,7 +60,6 @@ var families = []interface {
 	abuseFamily,
 	challengeFamily,
 	concurrencyFamily,
-	overrideFamily,
 	guardFamily,
 }
 
