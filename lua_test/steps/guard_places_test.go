@@ -2,7 +2,6 @@ package steps_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,29 +46,6 @@ func noPlace(wait time.Duration) admitRow { return admitRow{RetryAfter: wait} }
 
 var released = guard.ReleaseResult{Released: 1}
 
-func TestAdmit_placesAreHeldUntilTheyAreReleased(t *testing.T) {
-	two := perPlaces(2)
-	key := func(ttl time.Duration) ttls { return ttls{guardKey("concurrency:10000000:streams"): ttl} }
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "nothing is held", Call: releasePlaces("a", two), Want: guard.ReleaseResult{}},
-		guardStep{Name: "first use", Call: placed("a", two), Writes: true, TTLs: key(time.Hour + 10*time.Second), Want: passesAt(0, inPlace(1))},
-		guardStep{Name: "the same holder", Call: placed("a", two), Want: passesAt(0, inPlace(1))},
-		guardStep{Name: "exactly the limit", Call: placed("b", two), Writes: true, Want: passesAt(0, inPlace(0))},
-		guardStep{Name: "one more", Advance: time.Second, Call: placed("c", two), Want: stops(9*time.Second, noPlace(9*time.Second))},
-		guardStep{Name: "renewed", Call: renewPlaces("a", two), Writes: true, Want: guard.RenewResult{}},
-		guardStep{Name: "a tick too early", Advance: 9*time.Second - time.Microsecond, Call: placed("c", two), Want: stops(time.Microsecond, noPlace(time.Microsecond))},
-		guardStep{Name: "one lease has ended", Advance: time.Microsecond, Call: placed("c", two), Writes: true, Want: passesAt(10*time.Second, inPlace(0))},
-		guardStep{Name: "a place is lost", Call: renewPlaces("b", two), Want: guard.RenewResult{Lost: 1}},
-		guardStep{Name: "and not released", Call: releasePlaces("b", two), Want: guard.ReleaseResult{}},
-		guardStep{Name: "released", Call: releasePlaces("a", two), Writes: true, Want: released},
-		guardStep{Name: "once", Call: releasePlaces("a", two), Want: guard.ReleaseResult{}},
-		guardStep{Name: "its place is free", Call: placed("d", two), Writes: true, Want: passesAt(10*time.Second, inPlace(0))},
-		guardStep{Name: "long idle", Advance: 1000 * day, Call: placed("e", two), Writes: true, Want: passesAt(10*time.Second+1000*day, inPlace(1))},
-		guardStep{Name: "a clock set back ends no lease", Advance: -time.Hour, Call: placed("f", two), Writes: true, Want: passesAt(10*time.Second+1000*day-time.Hour, inPlace(0))},
-	)
-}
-
 // A repeat of a receipt holds a place of its own, while its first call may still be running: otherwise as many would run at once as repeats pass.
 func TestAdmit_aRepeatHoldsAPlace(t *testing.T) {
 	two, minute := perPlaces(2), perLog("minute", 1, time.Minute)
@@ -90,33 +66,6 @@ func TestAdmit_aRepeatHoldsAPlace(t *testing.T) {
 		guardStep{Name: "its place is free", Call: ask("c"), Writes: true, Want: again(passes(inPlace(0), counted))},
 		guardStep{Name: "given back are the places of a repeat", Call: refund(suites.RefundParams{Limits: []admitLimit{two, minute}, Left: []time.Duration{10 * time.Second, 0}, At: luatest.Start, Holder: "c"}), Writes: true, Want: given},
 		guardStep{Call: ask("d"), Writes: true, Want: again(passes(inPlace(0), counted))},
-	)
-}
-
-// A call that another limit refuses takes no place, and a call without a place charges no other limit.
-func TestAdmit_placesAndOtherLimitsAllOrNothing(t *testing.T) {
-	places := perPlaces(1)
-	all := append(suites.GuardLimits(2), places)
-	with := func(holder string) func(context.Context, guarded) (any, error) {
-		call := placed(holder, all...)
-		return func(ctx context.Context, g guarded) (any, error) { // only whether it allows, and what each limit has left
-			got, err := call(ctx, g)
-			r, _ := got.(admitResult)
-			left := []int64{}
-			for _, row := range r.Limits {
-				left = append(left, row.Remaining)
-			}
-			return fmt.Sprint(r.Allowed, left), err
-		}
-	}
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "all", Call: with("a"), Writes: true, Want: "true [1 1 1 1 0]"},
-		guardStep{Name: "no place", Call: with("b"), Want: "false [1 1 1 1 0]"},
-		guardStep{Call: releasePlaces("a", places), Writes: true, Want: released},
-		guardStep{Name: "all again", Call: with("b"), Writes: true, Want: "true [0 0 0 0 0]"},
-		guardStep{Call: releasePlaces("b", places), Writes: true, Want: released},
-		guardStep{Name: "the others refuse", Call: with("c"), Want: "false [0 0 0 0 1]"},
 	)
 }
 

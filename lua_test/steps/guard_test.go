@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -166,38 +165,6 @@ func TestAdmit_returnsTheFirstReason(t *testing.T) {
 	)
 }
 
-func TestAdmit_allLimitsOrNone(t *testing.T) {
-	limits := []admitLimit{perLog("minute", 2, time.Minute), perLog("hour", 3, time.Hour)}
-	take := admit(admitParams{Limits: limits})
-	minute, hour := guardKey("sliding_log:60000000:minute"), guardKey("sliding_log:3600000000:hour")
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "first use", Call: take, Writes: true, TTLs: ttls{minute: time.Minute, hour: time.Hour}, Want: passes(
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute},
-			admitRow{Allowed: true, Remaining: 2, ResetAfter: time.Hour},
-		)},
-		guardStep{Name: "exactly the minute's limit", Call: take, Writes: true, Want: passes(
-			admitRow{Allowed: true, ResetAfter: time.Minute},
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Hour},
-		)},
-		guardStep{Name: "the minute refuses, the hour is not charged", Call: take, Want: stops(
-			time.Minute,
-			admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute},
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Hour},
-		)},
-		guardStep{Name: "one tick sooner", Advance: time.Minute - time.Microsecond, Call: take, Want: stops(
-			time.Microsecond,
-			admitRow{RetryAfter: time.Microsecond, ResetAfter: time.Microsecond},
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: 59*time.Minute + time.Microsecond},
-		)},
-		guardStep{Name: "at retry_after", Advance: time.Microsecond, Call: take, Writes: true, Want: passesAt(
-			time.Minute,
-			admitRow{Allowed: true, Remaining: 1, ResetAfter: time.Minute},
-			admitRow{Allowed: true, ResetAfter: time.Hour},
-		)},
-	)
-}
-
 // A block of any subject of the request refuses it, and the answer names the subject.
 func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 	block := func(who fcall.Subject, d time.Duration) guardStep {
@@ -321,101 +288,6 @@ func TestAdmit_severalBudgets(t *testing.T) {
 		guardStep{Name: "too large for one, which no wait helps", Call: admit(p("b", 20, 1001)), Want: suites.Answered(admitResult{Reason: "too_large", Refused: 2, Budgets: rows(1, 0, 60, 900, 60, 60)})},
 		guardStep{Name: "settled", Call: by(suites.GuardOf, (*guard.Client).Settle, settle(1001, 20)), Writes: true, Want: settled("settled", 20, 1001, 20, 20)},
 		guardStep{Name: "once", Call: by(suites.GuardOf, (*guard.Client).Settle, settle(7, 7)), Want: settled("repeated", 20, 1001, 20, 20)},
-	)
-}
-
-// An unreserved amount must fit as any other, but is not charged: settle records what was spent, by an ID that no call has reserved.
-func TestAdmit_unreservedAmounts(t *testing.T) {
-	budgets := []guard.Budget{{Budget: 100, Window: time.Hour}, {Budget: 1000, Window: time.Minute, Unit: "tokens"}}
-	look := func(id string, estimate fcall.Micros, tokens int64) admitParams {
-		return admitParams{
-			Budgets: budgets, Estimate: estimate, Units: []guard.UnitAmount{{Unit: "tokens", Amount: tokens, Unreserved: true}}, Reservation: id,
-		}
-	}
-	rows := func(fits bool, money, charged, tokens fcall.Micros) []admitBudget {
-		row := admitBudget{Allowed: fits, Spent: tokens, Remaining: max(1000-tokens, 0)}
-		if !fits {
-			row.RetryAfter = counts(time.Minute)
-		}
-		return []admitBudget{{Allowed: true, Spent: money, Remaining: 100 - money, Charged: charged}, row}
-	}
-	record := func(id string, tokens int64) guard.SettleParams {
-		return guard.SettleParams{
-			Subject: "u1", Budgets: guard.PackBudget(budgets[1:]...), Reservation: id, Units: guard.PackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: tokens}),
-		}
-	}
-	recorded := func(outcome guard.SettleOutcome, tokens fcall.Micros) guard.SettleResult {
-		return guard.SettleResult{Outcome: outcome, Exceeded: tokens > 1000, Budgets: []guard.SettleBudgetsResult{{Spent: tokens, Remaining: max(1000-tokens, 0)}}}
-	}
-	money := ttls{guardKey("spent:3600000000"): kept(time.Hour), reserved("a"): 2 * time.Hour}
-	both := ttls{guardKey("spent:tokens:60000000"): kept(time.Minute), reserved("b"): 2 * time.Minute}
-	maps.Copy(both, money)
-	third, fifth := maps.Clone(both), maps.Clone(both)
-	third[reserved("c")], fifth[reserved("c")], fifth[reserved("e")] = 2*time.Hour, 2*time.Hour, 2*time.Minute
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "only money is charged", Call: admit(look("a", 60, 1000)), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Budgets: rows(true, 60, 60, 0)}), TTLs: money},
-		guardStep{Name: "recorded", Call: by(suites.GuardOf, (*guard.Client).Settle, record("b", 999)), Writes: true, Want: recorded("unknown", 999), TTLs: both},
-		guardStep{Name: "1 is left", Call: admit(look("c", 0, 1)), Writes: true, Want: suites.Answered(admitResult{Allowed: true, Reason: "none", At: afterStart(0), Budgets: rows(true, 60, 0, 999)}), TTLs: third},
-		guardStep{Name: "2 do not fit", Call: admit(look("d", 1, 2)), Want: suites.Answered(admitResult{Reason: "budget", Refused: 2, RetryAfter: counts(time.Minute), Budgets: rows(false, 60, 0, 999)})},
-		guardStep{Name: "recorded beyond the budget", Call: by(suites.GuardOf, (*guard.Client).Settle, record("e", 5000)), Writes: true, Want: recorded("unknown", 5999), TTLs: fifth},
-		guardStep{Name: "once", Call: by(suites.GuardOf, (*guard.Client).Settle, record("e", 5000)), Want: recorded("repeated", 5999)},
-		guardStep{Name: "nothing is left", Call: admit(look("f", 1, 1)), Want: suites.Answered(admitResult{Reason: "budget", Refused: 2, RetryAfter: counts(time.Minute), Budgets: rows(false, 60, 0, 5999)})},
-	)
-}
-
-func TestAdmit_duplicateTakesNothing(t *testing.T) {
-	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
-	p := admitParams{
-		Receipt: "r", Limits: []admitLimit{perLog("minute", 1, time.Minute)}, Challenge: "t1", Payload: "chat",
-		Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: 100, Reservation: "i1", Tiers: []guard.AdmitTiers{{Threshold: 3, Window: time.Hour, Block: time.Minute}},
-	}
-	other := p
-	other.Receipt, other.Reservation = "s", "i2"
-	sums := []admitBudget{{Allowed: true, Spent: 100}} // of a repeat
-	known := admitResult{
-		Allowed: true, Duplicate: true, Reason: "none", At: afterStart(0), Challenge: "none",
-		Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Budgets: sums, Tiers: []admitTier{{Count: 1, Remaining: 1}},
-	}
-	later := known
-	later.At = afterStart(9*time.Second - time.Microsecond)
-	later.Limits = []admitRow{{Allowed: true, ResetAfter: 51*time.Second + time.Microsecond}}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
-		guardStep{Call: admit(p), Writes: true, Want: admitResult{
-			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed", Budgets: []admitBudget{{Allowed: true, Spent: 100, Charged: 100}},
-			Limits: []admitRow{{Allowed: true, ResetAfter: time.Minute}}, Tiers: []admitTier{{Count: 1, Remaining: 1}},
-		}},
-		guardStep{Name: "a double click", Call: admit(p), Want: known},
-		guardStep{Name: "another request", Advance: 9*time.Second - time.Microsecond, Call: admit(other), Writes: true, Want: admitResult{
-			Reason: "limit", RetryAfter: counts(time.Hour) - 9*time.Second + time.Microsecond, Challenge: "replayed",
-			Limits:  []admitRow{{RetryAfter: 51*time.Second + time.Microsecond, ResetAfter: 51*time.Second + time.Microsecond}},
-			Budgets: []admitBudget{{Spent: 100, RetryAfter: counts(time.Hour) - 9*time.Second + time.Microsecond}}, Tiers: []admitTier{{Count: 2}},
-		}},
-		guardStep{Name: "a retry", Call: admit(p), Want: func() admitResult {
-			later.Tiers = []admitTier{{Count: 2}}
-			return later
-		}()},
-	)
-}
-
-func TestAdmit_shadowIsReportedAndRefusesNothing(t *testing.T) {
-	limits := []admitLimit{perLog("live", 3, time.Minute), perLog("shadow", 1, time.Minute)}
-	limits[1].Shadow = true
-	call := admit(admitParams{Limits: limits})
-	live := func(left int64) admitRow {
-		return admitRow{Allowed: true, Remaining: left, ResetAfter: time.Minute}
-	}
-	over := admitRow{RetryAfter: time.Minute, ResetAfter: time.Minute}
-	suites.Guards.Run(
-		t,
-		guardStep{Call: call, Writes: true, Want: passes(live(2), admitRow{Allowed: true, ResetAfter: time.Minute})},
-		guardStep{Name: "it would refuse, and is not charged", Call: call, Writes: true, Want: passes(live(1), over)},
-		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
-		guardStep{Name: "the live one refuses", Call: call, Want: stops(time.Minute, over, over)},
-		guardStep{Name: "given back are those that were charged", Call: refund(suites.RefundParams{Limits: limits, Left: suites.TakenOf([]admitRow{live(0), over}), At: luatest.Start}), Writes: true, Want: given},
-		guardStep{Call: call, Writes: true, Want: passes(live(0), over)},
 	)
 }
 
@@ -554,38 +426,6 @@ func TestAdmit_aRepeatPaysAnotherAccount(t *testing.T) {
 
 var notGiven = guard.RefundResult{}
 
-// A whole call: limits of every kind, a reservation and a challenge, with a receipt.
-func TestRefund_everythingOnce(t *testing.T) {
-	limits := suites.GuardLimits(2)
-	issue := by(suites.ChallengesOf, (*challenge.Client).Issue, issueParams{Subject: "u1", Token: "t1", TTL: time.Hour, Payload: "chat"})
-	consume := by(suites.ChallengesOf, (*challenge.Client).Consume, challenge.ConsumeParams{Subject: "u1", Token: "t1", Payload: "chat"})
-	take := admit(admitParams{
-		Receipt: "r", Limits: limits, Challenge: "t1", Payload: "chat", Budgets: []guard.Budget{{Budget: 100, Window: time.Hour}}, Estimate: 70, Reservation: "i",
-		Tiers: []guard.AdmitTiers{{Threshold: 9, Window: time.Hour, Block: time.Minute}},
-	})
-	took := func(counted int64, charged fcall.Micros) admitResult {
-		return admitResult{
-			Allowed: true, Reason: "none", At: afterStart(0), Challenge: "consumed",
-			Limits:  suites.TakenAtStart(),
-			Budgets: []admitBudget{{Allowed: true, Spent: 70, Remaining: 30, Charged: charged}}, Tiers: []admitTier{{Count: counted, Remaining: 8 - counted}},
-		}
-	}
-	back := refund(suites.RefundParams{Receipt: "r", Limits: limits, Left: suites.TakenOf(suites.TakenAtStart()), At: luatest.Start, Challenge: "t1", Payload: "chat"})
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "no such receipt", Call: back, Want: notGiven},
-		guardStep{Call: issue, Writes: true, Want: issueResult{Token: "t1", ExpiresAfter: time.Hour, Outstanding: 1}},
-		guardStep{Call: take, Writes: true, Want: took(1, 70)},
-		guardStep{Name: "the attempt stays", Call: back, Writes: true, Want: given, TTLs: ttls{
-			guardKey("attempts"): time.Hour, guardKey("challenges"): time.Hour, guardKey("spent:3600000000"): kept(time.Hour), reserved("i"): 2 * time.Hour,
-		}},
-		guardStep{Name: "twice is once", Call: back, Want: notGiven},
-		guardStep{Name: "as if it had not come, but what it reserved is settled by itself", Call: take, Writes: true, Want: took(2, 0)},
-		guardStep{Name: "and once for this one", Call: back, Writes: true, Want: given},
-		guardStep{Name: "the challenge can be consumed", Call: consume, Writes: true, Want: consumed},
-	)
-}
-
 // A quota whose periods are over is left out, and an error still names a later limit by its place in the call.
 func TestRefund_errorNamesTheLimitAfterAnEndedQuota(t *testing.T) {
 	start := luatest.Start.Truncate(time.Hour).Add(-3 * time.Hour)
@@ -619,35 +459,10 @@ func TestRefund_refusesArguments(t *testing.T) {
 	suites.Guards.Run(t, guardStep{Name: "nothing at all", Call: refund(suites.RefundParams{}), Want: notGiven})
 }
 
-type takeResult = guard.TakeResult
-
 func takeOf(most int64, l ...admitLimit) func(context.Context, guarded) (any, error) {
 	return func(ctx context.Context, g guarded) (any, error) {
 		return g.Guard.Take(ctx, guard.TakeParams{Subject: "u1", Limits: guard.PackLimit(l...), Most: most})
 	}
-}
-
-// A batch counts with the calls of admit, and its refund expires.
-func TestTake_sharesTheLimitOfAdmit(t *testing.T) {
-	ten := admitLimit{Name: "all", Kind: guard.LimitKindFixedWindow, Limit: 10, Window: 10 * time.Second}
-	one := admit(admitParams{Limits: []admitLimit{ten}})
-	back := func(n int64, at time.Duration) func(context.Context, guarded) (any, error) {
-		return refund(suites.RefundParams{Limits: []admitLimit{ten}, Left: []time.Duration{10 * time.Second}, Weight: n, At: luatest.Start.Add(at)})
-	}
-	key := ttls{guardKey("fixed_window:10000000:all"): 10 * time.Second}
-	suites.Guards.Run(
-		t,
-		guardStep{Name: "all that it asks for", Call: takeOf(4, ten), Writes: true, TTLs: key, Want: takeResult{Allowed: true, Taken: 4, Remaining: 6, ResetAfter: 10 * time.Second, At: after(0)}},
-		guardStep{Call: one, Writes: true, Want: passesUntimed(admitRow{Allowed: true, Remaining: 5, ResetAfter: 10 * time.Second})},
-		guardStep{Name: "what is left", Advance: time.Second, Call: takeOf(1_000_000, ten), Writes: true, Want: takeResult{Allowed: true, Taken: 5, ResetAfter: 9 * time.Second, At: after(time.Second)}},
-		guardStep{Name: "nothing", Call: takeOf(1, ten), Want: takeResult{RetryAfter: 9 * time.Second, ResetAfter: 9 * time.Second, At: after(time.Second)}},
-		guardStep{Name: "a refund", Call: back(3, 0), Writes: true, Want: given},
-		guardStep{Name: "is there again", Call: takeOf(5, ten), Writes: true, Want: takeResult{Allowed: true, Taken: 3, ResetAfter: 9 * time.Second, At: after(time.Second)}},
-		guardStep{Name: "one more", Call: one, Want: stops(9*time.Second, admitRow{ResetAfter: 9 * time.Second, RetryAfter: 9 * time.Second})},
-		guardStep{Name: "the next window", Advance: 9 * time.Second, Call: takeOf(8, ten), Writes: true, TTLs: key, Want: takeResult{Allowed: true, Taken: 8, Remaining: 2, ResetAfter: 10 * time.Second, At: after(10 * time.Second)}},
-		guardStep{Name: "a refund of the window before", Call: back(3, 0), Want: notGiven},
-		guardStep{Name: "left as it was", Call: takeOf(8, ten), Writes: true, Want: takeResult{Allowed: true, Taken: 2, ResetAfter: 10 * time.Second, At: after(10 * time.Second)}},
-	)
 }
 
 func TestTake_rejectsLimits(t *testing.T) {
