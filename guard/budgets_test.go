@@ -271,62 +271,6 @@ func TestCharge_ofSeveralAccountsOnACluster(t *testing.T) {
 	}
 }
 
-// What is unreserved must fit, is not charged, and is no part of what the request holds.
-func TestDecide_unreserved(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := gateway()
-	g := newGuard(t, rdb, p, guard.Options{})
-	r := fullRequest
-	r.Unreserved = []string{"tokens"}
-	d := decide(t, g, r)
-	if diff := cmp.Diff(map[string]string{
-		"org_month": "0.02 of org=acme", "team_week": "0.02 of org=acme+team=ml", "user_day": "0.02 of user=ada", "user_hour": "0.02 of user=ada",
-		"house": "0.02 of global/cost", "key_tokens": "0 of key=k1", "org_tokens": "0 of org=acme",
-	}, spentOf(d)); diff != "" {
-		t.Errorf("spent (-want +got):\n%s", diff)
-	}
-	if d.Charge.Reserved() != 20_000 || len(d.Charge.ReservedUnits()) != 0 || slices.Contains(d.Charge.Accounts(), "key=k1") {
-		t.Errorf("reserved %v and %v of %v", d.Charge.Reserved(), d.Charge.ReservedUnits(), d.Charge.Accounts())
-	}
-	if err := d.Charge.Settle(t.Context(), 1, guard.Amount{Unit: "tokens", N: 5}); !errors.Is(err, fcall.ErrArgument) {
-		t.Errorf("settled tokens: %v", err)
-	}
-	if err := d.Charge.Settle(t.Context(), 0); err != nil {
-		t.Error(err)
-	}
-	r.Units = []guard.Amount{{Unit: "tokens", N: 36_000}}
-	if exceeded, err := g.Record(t.Context(), r); exceeded || err != nil {
-		t.Errorf("recorded 36000: %v, %v", exceeded, err)
-	}
-	r.Units = nil
-	if d := decide(t, g, r); !d.Allowed {
-		t.Errorf("the estimate of 4000 is left: %+v", d)
-	}
-	if exceeded, err := g.Record(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"key=k1"}, Units: []guard.Amount{{Unit: "tokens", N: 1}}}); exceeded || err != nil {
-		t.Errorf("recorded 1: %v, %v", exceeded, err)
-	}
-	for range 2 { // the second time from the cache
-		if d := decide(t, g, r); d.Reason != guard.ReasonBudget || d.Refused != "key=k1" || d.RetryAfter+d.Age != time.Minute {
-			t.Errorf("3999 are left: %+v", d)
-		}
-	}
-	for want, r := range map[string]guard.Request{
-		"record": {Endpoint: "chat", Subjects: r.Subjects, Units: []guard.Amount{{Unit: "seconds", N: 1}}},
-		"decide": {Endpoint: "chat", Subjects: r.Subjects, Unreserved: []string{"seconds"}},
-	} {
-		_, err := g.Decide(t.Context(), r)
-		if want == "record" {
-			_, err = g.Record(t.Context(), r)
-		}
-		if !errors.Is(err, fcall.ErrArgument) {
-			t.Errorf("%s a unit that no budget has: %v", want, err)
-		}
-	}
-	if _, err := g.Record(t.Context(), guard.Request{Endpoint: "other"}); !errors.Is(err, guard.ErrEndpoint) {
-		t.Errorf("%v", err)
-	}
-}
-
 // What an override allows is not charged, and neither is what it has spent.
 func TestRecord_ofAnExemptSubject(t *testing.T) {
 	rdb, _ := inProcess(t)

@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/counting"
@@ -138,24 +137,6 @@ func namelessCluster(t *testing.T) *redis.ClusterClient {
 	return rdb
 }
 
-func TestDecide_returnsInTimeIfTheServerIsSilent(t *testing.T) {
-	p := chat(contracts()["open"])
-	p.Timeout = 50 * time.Millisecond
-	rdb := redis.NewClient(&redis.Options{Addr: silentServer(t), ReadTimeout: time.Minute, PoolTimeout: time.Minute, MaxRetries: -1})
-	t.Cleanup(func() { _ = rdb.Close() })
-	g := newGuard(t, rdb, p, guard.Options{BreakAfter: 1000})
-	began := time.Now()
-	var all sync.WaitGroup
-	for range 50 { // more than the pool has connections
-		all.Go(func() { decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) })
-	}
-	all.Wait()
-	// go-redis alone would take its ReadTimeout, a minute.
-	if took := time.Since(began); took < 50*time.Millisecond || took > 20*time.Second {
-		t.Errorf("50 decisions with a deadline of 50ms took %v", took)
-	}
-}
-
 func TestDecide_breakerOpensAndClosesAgain(t *testing.T) {
 	clock := embedded.NewManualClock(moment)
 	server := embedded.New(embedded.Options{Clock: clock})
@@ -226,18 +207,6 @@ func hasCall(cmds ...redis.Cmder) bool {
 func load(t *testing.T, rdb redis.UniversalClient) {
 	t.Helper()
 	decide(t, newGuard(t, rdb, budgeted(), guard.Options{}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=first"}})
-}
-
-func TestDecide_unreadableStateIsAnError(t *testing.T) {
-	rdb, _ := inProcess(t)
-	if err := rdb.RPush(t.Context(), "rl:{ip=ada}:sliding_log:60000000:chat/minute", "no time").Err(); err != nil {
-		t.Fatal(err)
-	}
-	g := newGuard(t, rdb, chat(contracts()["open"]), guard.Options{})
-	_, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-	if !errors.Is(err, fcall.ErrState) {
-		t.Errorf("a limit whose key is unreadable: %v", err)
-	}
 }
 
 func TestDecide_returnsTheCallersDeadlineError(t *testing.T) {

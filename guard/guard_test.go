@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
@@ -83,37 +82,6 @@ func byAll(limits ...policy.Limit) []policy.Limit {
 // withKeys identifies clients by key, or by address without a key.
 func withKeys(p *policy.Policy) {
 	p.Identities = map[string]policy.Identity{"key": {Func: true}, "client": {First: []string{"key", "ip"}}}
-}
-
-func TestDecide_refusalByOneLimitChargesNoOther(t *testing.T) {
-	rdb, clock := inProcess(t)
-	g := newGuard(t, rdb, chat(
-		policy.Limit{Name: "minute", Limit: 2, Window: time.Minute},
-		policy.Limit{Name: "hour", Limit: 3, Window: time.Hour},
-	), guard.Options{CacheSize: -1})
-	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
-	for range 2 {
-		if d := decide(t, g, r); !d.Allowed {
-			t.Fatalf("refused: %+v", d)
-		}
-	}
-	if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonLimit || d.RetryAfter != time.Minute {
-		t.Errorf("the third in a minute: %+v", d)
-	}
-	clock.Advance(time.Minute)
-	if d := decide(t, g, r); !d.Allowed {
-		t.Fatalf("the third in an hour: %+v", d)
-	}
-	want := &guard.Decision{
-		Endpoint: "chat", Subject: "ip=ada", Reason: guard.ReasonLimit, Refused: "ip=ada", RetryAfter: 59 * time.Minute,
-		Limits: []guard.LimitState{
-			{Name: "minute", Endpoint: "chat", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 2, Window: time.Minute, Allowed: true, Remaining: 1, ResetAfter: time.Minute},
-			{Name: "hour", Endpoint: "chat", Subject: "ip=ada", Kind: policy.SlidingLog, Limit: 3, Window: time.Hour, RetryAfter: 59 * time.Minute, ResetAfter: time.Hour},
-		},
-	}
-	if diff := cmp.Diff(want, decide(t, g, r), cmpopts.IgnoreUnexported(guard.Decision{})); diff != "" {
-		t.Errorf("the fourth in an hour (-want +got):\n%s", diff)
-	}
 }
 
 // manySlots is a client that guard treats as a cluster client, with one call for each subject.
@@ -265,16 +233,6 @@ func TestDecide_reportsMultipliedLimits(t *testing.T) {
 	}
 }
 
-func TestDecide_rejectsWeightOutOfBounds(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second, Weight: 4}), guard.Options{})
-	for _, weight := range []int64{-1, 1_000_001, 1 << 62} { // four times the last is 0 in 64 bits
-		if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: weight}); !errors.Is(err, fcall.ErrArgument) {
-			t.Errorf("weight %d: %+v, %v", weight, d, err)
-		}
-	}
-}
-
 // Clients without a subject would share one bucket, with Redis and without.
 func TestDecide_rejectsEmptySubject(t *testing.T) {
 	rdb, _ := inProcess(t)
@@ -379,41 +337,6 @@ func used(t *testing.T, rdb *redis.Client) int64 {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// Tokens of a language model: two million per minute, and the largest limit for a month.
-func TestDecide_countsLargeWeightsExactly(t *testing.T) {
-	const most = 1_000_000_000_000
-	rdb, _ := inProcess(t)
-	p := chat(
-		policy.Limit{Name: "tokens", Kind: policy.GCRA, Limit: 2_000_000, Window: time.Minute},
-		policy.Limit{Name: "month", Kind: policy.FixedWindow, Limit: most, Window: 30 * 24 * time.Hour},
-	)
-	g := newGuard(t, rdb, p, guard.Options{})
-	request := func(weight int64) guard.Request {
-		return guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Weight: weight}
-	}
-	d, err := g.Decide(t.Context(), request(1_500_000))
-	if err != nil || !d.Allowed || d.Limits[0].Remaining != 500_000 || d.Limits[1].Remaining != most-1_500_000 {
-		t.Errorf("1,500,000 tokens: %+v, %v", d, err)
-	}
-	d, err = g.Decide(t.Context(), request(500_001))
-	if err != nil || d.Allowed || d.RetryAfter != time.Millisecond {
-		t.Errorf("one more than is left: %+v, %v", d, err)
-	}
-	d, err = g.Decide(t.Context(), request(500_000))
-	if err != nil || !d.Allowed {
-		t.Errorf("what is left: %+v, %v", d, err)
-	}
-	if _, err := g.Decide(t.Context(), request(most+1)); !errors.Is(err, fcall.ErrArgument) {
-		t.Errorf("a weight above 10^12: %v", err)
-	}
-
-	p.Share = 0.5
-	d, err = alone(t, p, 1<<20).Decide(t.Context(), request(600_000))
-	if err != nil || !d.Allowed || d.Limits[0].Remaining != 400_000 || d.Limits[1].Remaining != most/2-600_000 {
-		t.Errorf("a process alone has half: %+v, %v", d, err)
-	}
 }
 
 var monthly = policy.Limit{Name: "month", Kind: policy.Quota, Limit: 2, Every: policy.Month, Zone: "Europe/Berlin"}

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
@@ -44,55 +43,6 @@ func free(t *testing.T, g *guard.Guard) int64 {
 	return d.Limits[0].Remaining + 1
 }
 
-func TestDecide_placesAreHeldUntilRelease(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		g := newGuard(t, rdb, chat(streams(2), policy.Limit{Name: "minute", Kind: policy.GCRA, Limit: 100, Window: time.Hour}), guard.Options{})
-		first, second, third := decide(t, g, ada), decide(t, g, ada), decide(t, g, ada)
-		if !first.Allowed || !second.Allowed || first.Charge == nil || second.Charge == nil {
-			t.Fatalf("two of two: %+v and %+v", first, second)
-		}
-		if third.Allowed || third.Charge != nil || third.Reason != guard.ReasonLimit || !third.AwaitsPlace || third.RetryAfter != time.Second {
-			t.Errorf("a third: %+v", third)
-		}
-		wait := third.Limits[0].RetryAfter
-		if wait <= 25*time.Second || wait > 30*time.Second {
-			t.Errorf("the first lease ends in %v", wait)
-		}
-		want := guard.LimitState{Name: "streams", Endpoint: "chat", Subject: "ip=ada", Kind: policy.Concurrency, Limit: 2, Lease: 30 * time.Second, RetryAfter: wait}
-		if diff := cmp.Diff(want, third.Limits[0]); diff != "" {
-			t.Errorf("its limit (-want +got):\n%s", diff)
-		}
-		if left := third.Limits[1].Remaining; left != 98 {
-			t.Errorf("the other limit has %d left of 100 after two", left)
-		}
-		first.Charge.End(context.Background(), guard.End{})
-		first.Charge.End(context.Background(), guard.End{})
-		guard.WaitBackground(g)
-		if again := decide(t, g, ada); !again.Allowed { // not cached
-			t.Errorf("after a release: %+v", again)
-		}
-		if n := free(t, g); n != 0 {
-			t.Errorf("%d places are free after one was released and taken", n)
-		}
-	})
-}
-
-// A refusal by the limit of another server gives the place back.
-func TestDecide_refusalByAnotherLimitTakesNoPlace(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		limits := append([]policy.Limit{streams(5)}, byAll(policy.Limit{Name: "all", Kind: policy.FixedWindow, Limit: 1, Window: time.Hour})...)
-		g := newGuard(t, rdb, chat(limits...), guard.Options{CacheSize: -1})
-		first := decide(t, g, ada)
-		for range 10 {
-			if d := decide(t, g, ada); d.Allowed || d.Reason != guard.ReasonGlobal || d.AwaitsPlace || d.Charge != nil {
-				t.Fatalf("above the global limit: %+v", d)
-			}
-			guard.WaitBackground(g) // on several servers a call had a place until it was refunded
-		}
-		first.Charge.End(context.Background(), guard.End{})
-	})
-}
-
 // A repeat of a receipt holds a place as well, or is refused while its first request runs.
 func TestDecide_repeatsHoldPlaces(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
@@ -114,22 +64,6 @@ func TestDecide_repeatsHoldPlaces(t *testing.T) {
 			t.Errorf("after the repeat: %+v", d)
 		}
 	})
-}
-
-func TestDecide_shadowPlacesNeverRefuse(t *testing.T) {
-	rdb, _ := inProcess(t)
-	l := streams(1)
-	l.Shadow = true
-	g := newGuard(t, rdb, chat(l, policy.Limit{Name: "minute", Limit: 100, Window: time.Minute}), guard.Options{})
-	first, second := decide(t, g, ada), decide(t, g, ada)
-	if !second.Allowed || second.Charge != nil || second.Limits[0].Allowed || first.Charge == nil {
-		t.Errorf("with a shadow limit of one: %+v and %+v", first, second)
-	}
-	first.Charge.End(context.Background(), guard.End{})
-	guard.WaitBackground(g)
-	if third := decide(t, g, ada); !third.Limits[0].Allowed {
-		t.Errorf("after a release: %+v", third)
-	}
 }
 
 // pass moves the clock of Redis in steps of a third of a lease, as often as guard renews.
@@ -196,22 +130,6 @@ func TestKeep_reportsALostPlace(t *testing.T) {
 		t.Error("the release freed another request's place")
 	}
 	other.Charge.End(context.Background(), guard.End{})
-}
-
-func TestDetach_outlastsTheRequest(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
-	d := decide(t, g, ada)
-	detached := d.Charge.Detach()
-	d.Charge.End(t.Context(), guard.End{})
-	if n := free(t, g); n != 0 {
-		t.Error("the end of the request released detached places")
-	}
-	detached.End(t.Context(), guard.End{})
-	if n := free(t, g); n != 1 {
-		t.Error("the end of the detached charge did not release them")
-	}
-	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}).Charge.End(context.Background(), guard.End{})
 }
 
 func TestWait_getsAPlaceAfterItsRelease(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -203,26 +202,6 @@ func TestPrefetch_failureModes(t *testing.T) {
 	}
 }
 
-// An unreadable key is an error in every failure mode, also when the limit is the request's only one.
-func TestPrefetch_unreadableStateIsAnError(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := hot(10)
-	decide(t, newGuard(t, rdb, plain(p), guard.Options{}), anyRequest)
-	keys := rdb.Keys(t.Context(), "*:fixed_window:*").Val()
-	if len(keys) != 1 {
-		t.Fatalf("keys of the limit: %q", keys)
-	}
-	if err := errors.Join(rdb.Del(t.Context(), keys[0]).Err(), rdb.RPush(t.Context(), keys[0], "no count").Err()); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []*policy.Policy{p, withOwn(p)} {
-		d, err := newGuard(t, rdb, p, guard.Options{}).Decide(t.Context(), anyRequest)
-		if !errors.Is(err, fcall.ErrState) {
-			t.Errorf("a prefetched limit whose key is unreadable: %+v, %v", d, err)
-		}
-	}
-}
-
 // withOwn adds a limit by client that is not prefetched and has the same failure mode.
 func withOwn(p *policy.Policy) *policy.Policy {
 	q := *p
@@ -301,21 +280,5 @@ func TestPrefetch_hangUpsLoseNothing(t *testing.T) {
 	}
 	if s := g.Prefetches()[0]; s.Failed != 0 || s.Lost != 0 {
 		t.Errorf("%+v", s)
-	}
-}
-
-// A decision from a batch takes one allocation, of its limits.
-func TestPrefetch_allocations(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := hot(1_000_000)
-	p.Limits[0].Prefetch.Most = 10_000
-	g := newGuard(t, rdb, p, guard.Options{})
-	admitted(t, g, 20_000, anyRequest)
-	if got := testing.AllocsPerRun(2000, func() {
-		if d, err := g.Decide(t.Context(), anyRequest); err != nil || !d.Allowed {
-			t.Fatal(err) // like most callers, it does not keep d
-		}
-	}); got > 1 {
-		t.Errorf("%.0f allocations", got)
 	}
 }

@@ -37,49 +37,6 @@ func spent(t *testing.T, g *guard.Guard, subject string) fcall.Micros {
 	return d.Budgets[0].Spent - 1
 }
 
-func TestCharge_reservationEndsOnce(t *testing.T) {
-	for name, c := range map[string]struct {
-		end  func(*testing.T, *guard.Decision) error
-		want fcall.Micros
-	}{
-		"settled":   {func(t *testing.T, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 250_000) }, 250_000},
-		"cancelled": {func(t *testing.T, d *guard.Decision) error { return d.Charge.Settle(t.Context(), 0) }, 0},
-		"finished":  {func(t *testing.T, d *guard.Decision) error { d.Charge.End(t.Context(), guard.End{}); return nil }, 100_000},
-		"finished, gone": {func(t *testing.T, d *guard.Decision) error {
-			d.Charge.End(t.Context(), guard.End{Gone: true})
-			return nil
-		}, 0},
-		"settled and finished": {func(t *testing.T, d *guard.Decision) error {
-			defer d.Charge.End(t.Context(), guard.End{Gone: true})
-			return d.Charge.Settle(t.Context(), 5)
-		}, 5},
-		"settled twice": {func(t *testing.T, d *guard.Decision) error {
-			return errors.Join(d.Charge.Settle(t.Context(), 5), d.Charge.Settle(t.Context(), 6))
-		}, 5},
-		"detached": {func(t *testing.T, d *guard.Decision) error {
-			d.Charge.Detach()
-			d.Charge.End(t.Context(), guard.End{Gone: true})
-			return nil
-		}, 100_000},
-	} {
-		t.Run(name, func(t *testing.T) {
-			rdb, _ := inProcess(t)
-			g := newGuard(t, rdb, budgeted(), guard.Options{})
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-			if d.Charge.Reserved() != 100_000 {
-				t.Errorf("%v is reserved", d.Charge.Reserved())
-			}
-			if err := c.end(t, d); err != nil {
-				t.Fatal(err)
-			}
-			guard.WaitBackground(g)
-			if got := spent(t, g, "ip=ada"); got != c.want {
-				t.Errorf("%v is spent, want %v", got, c.want)
-			}
-		})
-	}
-}
-
 // A handler settles after the deadline of its request.
 func TestCharge_endRetriesAFailedSettlement(t *testing.T) {
 	rdb, _ := inProcess(t)

@@ -24,7 +24,6 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
@@ -210,28 +209,6 @@ func TestShouldRateLimit_cachedRefusalsAge(t *testing.T) {
 			return
 		}
 	}
-}
-
-func TestShouldRateLimit_hits(t *testing.T) {
-	f := serve(t, limits)
-	r := edge(search("203.0.113.7"))
-	r.HitsAddend = 2
-	if a := f.ask(t, r); a.Code != "OK" {
-		t.Errorf("2 of 3: %+v", a)
-	}
-	if a := f.ask(t, r); a.Code != "OVER_LIMIT" {
-		t.Errorf("4 of 3: %+v", a)
-	}
-	one := edge(search("203.0.113.7"))
-	one.Descriptors[0].HitsAddend = wrapperspb.UInt64(0) // counts as 1
-	if a := f.ask(t, one); a.Code != "OK" {
-		t.Errorf("3 of 3: %+v", a)
-	}
-	many := edge(search("203.0.113.9"))
-	many.Descriptors[0].HitsAddend = wrapperspb.UInt64(1 << 63)
-	f.expect(t, many, answer{Code: "OVER_LIMIT", Statuses: []string{"OVER_LIMIT"}, Error: "bad_request"})
-	many.Descriptors[0].IsNegativeHits = true
-	f.expect(t, many, answer{Code: codes.Unimplemented.String()})
 }
 
 func TestShouldRateLimit_whatThePolicyDoesNotMap(t *testing.T) {
