@@ -149,17 +149,17 @@ func TestMigrations_pageShowsThisFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := strings.ReplaceAll(string(text), "\n\t", "\n")
-	page, err := os.ReadFile("../docs/migrating.md")
+	page, err := os.ReadFile("../docs/comparison.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) != 4 {
-		t.Errorf("docs/migrating.md has %d blocks of Go, want 4", len(blocks))
+		t.Errorf("docs/comparison.md has %d blocks of Go, want 4", len(blocks))
 	}
 	for _, block := range blocks {
 		if !strings.Contains(code, "\n"+block[1]) {
-			t.Errorf("bench/migrate_test.go does not have this Go of docs/migrating.md:\n%s", block[1])
+			t.Errorf("bench/migrate_test.go does not have this Go of docs/comparison.md:\n%s", block[1])
 		}
 	}
 }

@@ -149,7 +149,7 @@ func TestListen_handTyped(t *testing.T) {
 		{"bad length", "*1\r\n$x\r\n", "-ERR Protocol error: invalid bulk length\r\n"},
 		{"bad count", "*x\r\n", "-ERR Protocol error: invalid multibulk length\r\n"},
 		{"no bulk", "*1\r\n:1\r\n", "-ERR Protocol error: expected '$', got ':'\r\n"},
-		{"line ends in an error", "*1\r\n$4\r\na\r\nb\r\n", "-ERR unknown command 'a  b' (the embedded engine has no 'a  b', see docs/embedded.md), with args beginning with: \r\n"},
+		{"line ends in an error", "*1\r\n$4\r\na\r\nb\r\n", "-ERR unknown command 'a  b' (the embedded engine has no 'a  b', see docs/reference/embedded.md), with args beginning with: \r\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// page_code_test.go holds the Go of docs/embedded.md.
+// page_code_test.go holds the Go of docs/reference/embedded.md.
 func TestPage_codeIsWhatRuns(t *testing.T) {
-	page, err := os.ReadFile("../docs/embedded.md")
+	page, err := os.ReadFile("../docs/reference/embedded.md")
 	if err != nil {
 		t.Fatal(err)
 	}

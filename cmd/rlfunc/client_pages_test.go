@@ -13,17 +13,17 @@ import (
 )
 
 var clientPages = []struct {
-	page, language, file string
-	start                []string // the command after the page's; none if the page has it
-	lacks                func(t *testing.T)
-	install              func(t *testing.T, dir string) // the page's command, without a registry
+	section, language, file string
+	start                   []string // the command after the page's; none if the page has it
+	lacks                   func(t *testing.T)
+	install                 func(t *testing.T, dir string) // the page's command, without a registry
 }{
-	{"python.md", "python", "main.py", []string{"env/bin/python", "main.py"}, func(t *testing.T) {
+	{"Python", "python", "main.py", []string{"env/bin/python", "main.py"}, func(t *testing.T) {
 		if err := exec.Command(debianPython, "-c", "import setuptools, wheel, pip, venv, redis").Run(); err != nil {
 			onpath.Lacking(t, "%s lacks redis, pip, setuptools, wheel or venv: %v", debianPython, err)
 		}
 	}, installPython},
-	{"typescript.md", "ts", "main.ts", nil, func(t *testing.T) {
+	{"TypeScript", "ts", "main.ts", nil, func(t *testing.T) {
 		onpath.Program(t, "tsc")
 		onpath.Program(t, "node")
 		onpath.Program(t, "npm")
@@ -78,19 +78,21 @@ func installNode(t *testing.T, dir string) {
 	t.Setenv("NODE_PATH", nodeModules)
 }
 
-// The commands of each page, and its programs, run in their order from an empty folder.
+// The commands of each section of docs/clients.md, and its programs, run in their order from an empty folder.
 func TestClientPages_runFromAnEmptyFolder(t *testing.T) {
 	onpath.Full(t)
 	for _, c := range clientPages {
-		t.Run(c.page, func(t *testing.T) {
+		t.Run(c.section, func(t *testing.T) {
 			c.lacks(t)
 			t.Setenv("REDIS_URL", "redis://"+engines.OnPath(t).Start(t).Addr)
-			page, err := os.ReadFile("../../docs/" + c.page)
+			page, err := os.ReadFile("../../docs/clients.md")
 			if err != nil {
 				t.Fatal(err)
 			}
+			_, section, _ := strings.Cut(string(page), "\n## "+c.section+"\n")
+			section, _, _ = strings.Cut(section, "\n## ")
 			dir, ran, installed := t.TempDir(), 0, 0
-			for _, block := range regexp.MustCompile("(?s)```(sh|"+c.language+")\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+			for _, block := range regexp.MustCompile("(?s)```(sh|"+c.language+")\n(.*?)```").FindAllStringSubmatch(section, -1) {
 				if block[1] == c.language {
 					if err := os.WriteFile(filepath.Join(dir, c.file), []byte(block[2]), 0o644); err != nil {
 						t.Fatal(err)

@@ -145,7 +145,7 @@ var knownWordings = []wording{
 	{
 		servers: "*",
 		reason:  "The embedded engine names a command that it does not have.",
-		ours:    regexp.MustCompile(` \(the embedded engine has no '[^']*', see docs/embedded\.md\)`),
+		ours:    regexp.MustCompile(` \(the embedded engine has no '[^']*', see docs/reference/embedded\.md\)`),
 		theirs:  "",
 	},
 	{

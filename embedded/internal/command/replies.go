@@ -75,7 +75,7 @@ func badExpire(name string) resp.Value {
 
 // absent is what Redis's replies do not say: a command may be missing only here.
 func absent(name []string) string {
-	return " (the embedded engine has no '" + clip(strings.Join(name, " ")) + "', see docs/embedded.md)"
+	return " (the embedded engine has no '" + clip(strings.Join(name, " ")) + "', see docs/reference/embedded.md)"
 }
 
 func unknown(args []string) resp.Value {

@@ -86,7 +86,7 @@ func (e *environment) strict(L *lua.LState) *lua.LTable {
 			L.RaiseError("Second argument to luaProtectedTableError must be a string or number")
 		}
 		if slices.Contains(absent, name) {
-			name += "' (the embedded engine has none, see docs/embedded.md)"
+			name += "' (the embedded engine has none, see docs/reference/embedded.md)"
 		} else {
 			name += "'"
 		}
