@@ -77,8 +77,8 @@ func TestPages_codeIsThatOfExamples(t *testing.T) {
 
 func TestReadme_isShort(t *testing.T) {
 	prose := fenced.ReplaceAllString(read(t, readme), "")
-	if words := len(strings.Fields(prose)); words > 700 {
-		t.Errorf("the README has %d words beside its code, more than 700", words)
+	if words := len(strings.Fields(prose)); words > 650 {
+		t.Errorf("the README has %d words beside its code, more than 650", words)
 	}
 }
 
