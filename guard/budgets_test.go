@@ -370,11 +370,12 @@ func TestCharge_textWithoutReservations(t *testing.T) {
 func logins() *policy.Policy {
 	failed := &policy.Responses{Status: []int{401}}
 	p := chat(
-		policy.Limit{Name: "address", By: policy.By{"ip"}, Limit: 5, Window: time.Minute, Count: failed, OnFailure: policy.Local, Share: 1},
-		policy.Limit{Name: "user", By: policy.By{"user"}, Kind: policy.GCRA, Limit: 3, Window: time.Minute, Count: failed, OnFailure: policy.Local, Share: 1},
-		policy.Limit{Name: "each", By: policy.By{"user"}, Kind: policy.FixedWindow, Limit: 100, Window: time.Minute, OnFailure: policy.Local, Share: 1},
-		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.SlidingCounter, Limit: 100, Window: time.Minute, Count: failed, OnFailure: policy.Local, Share: 1},
+		policy.Limit{Name: "address", By: policy.By{"ip"}, Limit: 5, Window: time.Minute, Count: failed, OnFailure: policy.Local},
+		policy.Limit{Name: "user", By: policy.By{"user"}, Kind: policy.GCRA, Limit: 3, Window: time.Minute, Count: failed, OnFailure: policy.Local},
+		policy.Limit{Name: "each", By: policy.By{"user"}, Kind: policy.FixedWindow, Limit: 100, Window: time.Minute, OnFailure: policy.Local},
+		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.SlidingCounter, Limit: 100, Window: time.Minute, Count: failed, OnFailure: policy.Local},
 	)
+	p.Share = 1
 	p.Identities = map[string]policy.Identity{"user": {Func: true, Claimed: true}}
 	return p
 }

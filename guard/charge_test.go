@@ -163,9 +163,9 @@ func TestCharge_anotherProcessRenewsAndReleases(t *testing.T) {
 func TestCharge_placesWithoutRedis(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "hour", Limit: 5, Window: time.Hour}), guard.Options{})
-	l := streams(8)
-	l.Share = 1
-	for what, g := range map[string]*guard.Guard{"no limit of kind concurrency": g, "failure mode local": alone(t, chat(l), 1<<20)} {
+	places := chat(streams(8))
+	places.Share = 1
+	for what, g := range map[string]*guard.Guard{"no limit of kind concurrency": g, "failure mode local": alone(t, places, 1<<20)} {
 		if text := decide(t, g, ada).Charge.Text(); text != "" {
 			t.Errorf("%s: a text: %s", what, text)
 		}

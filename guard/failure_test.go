@@ -59,7 +59,7 @@ func contracts() map[string]policy.Limit {
 	return map[string]policy.Limit{
 		"open":   {Name: "minute", Limit: 10, Window: time.Minute, OnFailure: policy.Open},
 		"closed": {Name: "minute", Limit: 10, Window: time.Minute, OnFailure: policy.Closed},
-		"local":  {Name: "minute", Limit: 10, Window: time.Minute, OnFailure: policy.Local, Share: 0.3},
+		"local":  {Name: "minute", Limit: 12, Window: time.Minute, OnFailure: policy.Local},
 	}
 }
 
@@ -106,7 +106,7 @@ func TestDecide_appliesEachFailureMode(t *testing.T) {
 					}
 				}
 				got := [3]int{allowed, refused, failed}
-				want := map[string][3]int{"open": {10, 0, 0}, "closed": {0, 0, 10}, "local": {3, 7, 0}}[contract]
+				want := map[string][3]int{"open": {10, 0, 0}, "closed": {0, 0, 10}, "local": {3, 7, 0}}[contract] // a quarter of 12
 				if got != want {
 					t.Errorf("%s: allowed, refused and failed are %v, want %v", contract, got, want)
 				}
@@ -249,7 +249,7 @@ var ended []weak.Pointer[guard.Guard]
 
 func localPolicies() map[string]*policy.Policy {
 	limit := func(kind policy.Kind) *policy.Policy {
-		return chat(policy.Limit{Name: "hour", Kind: kind, Limit: 12, Window: time.Hour, OnFailure: policy.Local, Share: 0.25})
+		return chat(policy.Limit{Name: "hour", Kind: kind, Limit: 12, Window: time.Hour, OnFailure: policy.Local})
 	}
 	all := map[string]*policy.Policy{}
 	for _, kind := range []policy.Kind{policy.SlidingLog, policy.SlidingCounter, policy.FixedWindow, policy.GCRA} {

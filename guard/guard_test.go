@@ -417,8 +417,10 @@ func TestDecide_quotaWithAClockThatIsFarOff(t *testing.T) {
 func TestDecide_quotaInThisProcess(t *testing.T) {
 	clock := embedded.NewManualClock(moment)
 	limit := monthly
-	limit.OnFailure, limit.Share = policy.Local, 0.5
-	g := newGuard(t, client(t, closedPort(t)), chat(limit), guard.Options{BreakAfter: 1, BreakFor: time.Hour, CacheSize: -1}.WithLocalClock(clock))
+	limit.OnFailure = policy.Local
+	p := chat(limit)
+	p.Share = 0.5
+	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{BreakAfter: 1, BreakFor: time.Hour, CacheSize: -1}.WithLocalClock(clock))
 	if d := decide(t, g, asAda); !d.Allowed {
 		t.Errorf("the first: %+v", d)
 	}

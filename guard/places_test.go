@@ -167,9 +167,7 @@ func TestWait_getsAPlaceAfterItsRelease(t *testing.T) {
 
 // Without Redis a process has its share of the places.
 func TestDecide_placesWithoutRedis(t *testing.T) {
-	l := streams(8)
-	l.Share = 0.25
-	g := alone(t, chat(l), 1<<20)
+	g := alone(t, chat(streams(8)), 1<<20)
 	first, second, third := decide(t, g, ada), decide(t, g, ada), decide(t, g, ada)
 	if !first.Allowed || !second.Allowed || third.Allowed || first.Fallback != guard.FallbackLocal || !third.AwaitsPlace {
 		t.Errorf("of a share of two: %+v, %+v and %+v", first, second, third)

@@ -178,7 +178,7 @@ func TestPrefetch_failureModes(t *testing.T) {
 				p := hot(10)
 				p.Timeout, p.Limits[0].OnFailure = 20*time.Millisecond, mode
 				if mode == policy.Local {
-					p.Limits[0].Share = 0.3
+					p.Share = 0.3
 				}
 				for _, p := range []*policy.Policy{p, withOwn(p)} {
 					g := newGuard(t, redis.NewClient(&redis.Options{Addr: addr(t), MaxRetries: -1, DialerRetries: 1}), p, guard.Options{BreakFor: time.Hour})

@@ -101,7 +101,7 @@ func (ep *plan) limitShape(w *whom, rows rowSet, share share) *limitShape {
 	for i := range rows.all() {
 		r := &ep.rows[i]
 		limit := r.limit
-		limit.Limit, limit.Burst = share.apply(limit.Limit, r.share), share.apply(limit.Burst, r.share)
+		limit.Limit, limit.Burst = share.apply(limit.Limit, ep.share), share.apply(limit.Burst, ep.share)
 		if w.factors != nil && !limit.Global {
 			limit.Limit, limit.Burst = agreed.MultiplyLimit(limit.Kind, limit.Limit, w.factors[i]), agreed.MultiplyLimit(limit.Kind, limit.Burst, w.factors[i])
 		}

@@ -55,7 +55,7 @@ type plan struct {
 	attempts  *grouping // nil if requests are not attempts
 	challenge *grouping // nil without challenges
 	budgets   []planBudget
-	share     float64 // this process's share of the budgets
+	share     float64 // of limits and budgets that this process admits in failure mode local
 
 	clock  func() time.Time
 	shapes shapeCache
@@ -73,7 +73,6 @@ type planLimit struct {
 	tokens    *prefetch.Limiter // hands out its tokens in this process; nil if Redis decides each request
 
 	grouping grouping
-	share    float64
 	calendar *calendar.Calendar // of a quota
 }
 
@@ -137,7 +136,7 @@ func compileTariff(p *policy.Policy, clock func() time.Time, batches *batches) *
 
 // compile compiles one endpoint.
 func (rules *snapshot) compile(e *policy.Endpoint) *plan {
-	p, ep := rules.policy, &plan{endpoint: e, unbounded: e.Unbounded, clock: rules.clock}
+	p, ep := rules.policy, &plan{endpoint: e, unbounded: e.Unbounded, share: rules.policy.Share, clock: rules.clock}
 	ep.scope = ep
 	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
 	for _, global := range []bool{false, true} {
@@ -176,7 +175,7 @@ func (ep *plan) add(rules *snapshot, endpoint string, l *policy.Limit, global bo
 			Cost: new(l.Weight), Shadow: l.Shadow, Global: global,
 		},
 		name: l.Name, endpoint: endpoint, kind: l.Kind, onFailure: l.OnFailure, count: l.Count, scope: l,
-		grouping: newGrouping(rules.policy, l.By, limitName), share: l.Share,
+		grouping: newGrouping(rules.policy, l.By, limitName),
 	}
 	r.calendar, _ = l.Calendar() // the policy was checked
 	if l.Kind == policy.Concurrency {
@@ -198,7 +197,7 @@ func (ep *plan) addCost(p *policy.Policy, e *policy.Endpoint) {
 	if e.Cost == nil {
 		return
 	}
-	ep.share, ep.params.Hold, ep.penalty = p.Share, e.Cost.Hold, e.Cost.Penalty
+	ep.params.Hold, ep.penalty = e.Cost.Hold, e.Cost.Penalty
 	ep.estimate = fcall.Micros(e.Cost.Estimate)
 	for i := range p.Budgets {
 		b := &p.Budgets[i]

@@ -165,11 +165,10 @@ func Complete(identities map[string]Identity) map[string]Identity {
 
 // like returns a token that takes what it omits from another.
 func (j JWT) like(other JWT) JWT {
-	if j.Header == "" && j.Cookie == "" && j.Scheme == "" {
-		j.Header, j.Cookie, j.Scheme = other.Header, other.Cookie, other.Scheme
+	if j.Header == "" && j.Cookie == "" {
+		j.Header, j.Cookie = other.Header, other.Cookie
 	}
 	j.Keys, j.Issuer, j.Audience = other.Keys, cmp.Or(j.Issuer, other.Issuer), cmp.Or(j.Audience, other.Audience)
-	j.Leeway = cmp.Or(j.Leeway, other.Leeway)
 	return j
 }
 

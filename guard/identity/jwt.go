@@ -41,15 +41,11 @@ type JWT struct {
 	Issuer string `yaml:"issuer" policy:"is=path"`
 	// Audience is a required entry of aud. Set it if the issuer also signs tokens for other services. Defaults to any.
 	Audience string `yaml:"audience" policy:"is=path"`
-	// Header is the name of the header with the token. Defaults to Authorization, unless the token is in a cookie.
+	// Header is the name of the header with the token: behind Bearer in Authorization, behind any scheme or none in another. Defaults to Authorization,
+	// unless the token is in a cookie.
 	Header string `yaml:"header" policy:"is=header"`
-	// Scheme is the word before the token in the header, in any case, such as JWT. Defaults to Bearer in Authorization; any other header may
-	// have the token with any scheme, or without one.
-	Scheme string `yaml:"scheme" policy:"is=header"`
 	// Cookie is the name of the cookie with the token. Defaults to none.
 	Cookie string `yaml:"cookie" policy:"is=header"`
-	// Leeway is the tolerated difference between clocks, 1ms to 10m. Defaults to 30s.
-	Leeway time.Duration `yaml:"leeway" policy:"1ms..10m"`
 }
 
 // complete returns the token with defaults and canonical names.
@@ -57,10 +53,7 @@ func (j JWT) complete() JWT {
 	if j.Cookie == "" {
 		j.Header = http.CanonicalHeaderKey(cmp.Or(j.Header, "Authorization"))
 	}
-	if j.Header == "Authorization" {
-		j.Scheme = cmp.Or(j.Scheme, "Bearer")
-	}
-	j.Claim, j.Leeway = cmp.Or(j.Claim, "sub"), cmp.Or(j.Leeway, 30*time.Second)
+	j.Claim = cmp.Or(j.Claim, "sub")
 	return j
 }
 
@@ -79,7 +72,7 @@ func (j *JWT) addTokens(v *values, r *http.Request) {
 	for _, line := range r.Header[j.Header] {
 		eachCredentials(line, func(value string) {
 			scheme, token := cutScheme(value)
-			if j.Scheme == "" || strings.EqualFold(scheme, j.Scheme) {
+			if j.Header != "Authorization" || strings.EqualFold(scheme, "Bearer") {
 				v.add(token)
 			}
 		})
@@ -90,6 +83,8 @@ const (
 	maxToken  = 16 << 10 // bytes
 	maxTokens = 3        // different ones of a request
 	maxTried  = 8        // keys, for one token
+
+	leeway = 30 * time.Second // the tolerated difference between clocks
 )
 
 // A verification is shared by the identities that read claims of the same tokens.
@@ -150,7 +145,7 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 			texts[i] = bestOf(c.oneOf, raw)
 		}
 	}
-	v.cache.keep(id, keys, texts, now, expiry.Add(v.Leeway))
+	v.cache.keep(id, keys, texts, now, expiry.Add(leeway))
 	return texts, true
 }
 
@@ -210,13 +205,13 @@ func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time
 	err := jwt.Claims{
 		Issuer: registered.Issuer, Audience: registered.Audience,
 		Expiry: registered.Expiry, NotBefore: registered.NotBefore, IssuedAt: registered.IssuedAt,
-	}.ValidateWithLeeway(expected, v.Leeway)
+	}.ValidateWithLeeway(expected, leeway)
 	begins = never
 	switch {
 	case errors.Is(err, jwt.ErrNotValidYet):
-		begins = registered.NotBefore.Time().Add(-v.Leeway)
+		begins = registered.NotBefore.Time().Add(-leeway)
 	case errors.Is(err, jwt.ErrIssuedInTheFuture):
-		begins = registered.IssuedAt.Time().Add(-v.Leeway)
+		begins = registered.IssuedAt.Time().Add(-leeway)
 	}
 	return registered.Expiry.Time(), begins, err == nil
 }

@@ -265,8 +265,6 @@ func TestRead_tokenSources(t *testing.T) {
 	bearer := mustNew(t, Options{}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: path}}})
 	named := mustNew(t, Options{}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: path, Header: "X-Token"}}})
 	cookie := mustNew(t, Options{}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: path, Cookie: "token"}}})
-	scheme := mustNew(t, Options{}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: path, Scheme: "JWT"}}})
-	both := mustNew(t, Options{}, one{name: "user", Identity: Identity{JWT: &JWT{Keys: path, Header: "x-token", Scheme: "jwt"}}})
 	token, other, same, expired := sign(t, rsaKey, "r1", valid()), sign(t, rsaKey, "r1", valid(object{"sub": "43"})),
 		sign(t, rsaKey, "r1", valid(object{"jti": "2"})), sign(t, rsaKey, "r1", valid(object{"exp": 1}))
 	many := []string{}
@@ -301,10 +299,6 @@ func TestRead_tokenSources(t *testing.T) {
 		{"named", named, []string{"X-Token", token}, found},
 		{"named with the scheme", named, []string{"X-Token", "Bearer " + token}, found},
 		{"named with any scheme", named, []string{"X-Token", "DPoP " + token}, found},
-		{"the scheme of the config", scheme, []string{"Authorization", "jwt " + token}, found},
-		{"Bearer in place of it", scheme, []string{"Authorization", "Bearer " + token}, none},
-		{"the scheme in a named header", both, []string{"X-Token", "JWT " + token}, found},
-		{"a named header without its scheme", both, []string{"X-Token", token}, none},
 		{"named, and the default", named, []string{"Authorization", "Bearer " + token}, none},
 		{"a cookie", cookie, []string{"Cookie", "a=b; token=" + token}, found},
 		{"two cookies", cookie, []string{"Cookie", "token=" + token + "; token=" + other}, ambiguous},

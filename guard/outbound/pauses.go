@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // An ask is what a response asks for: that an account, or what of it the response names, is not used for some time.
@@ -35,7 +33,7 @@ type answer struct {
 }
 
 // answerOf reads a response, as docs/outbound.md lists. endpoint is the request's, which has a limit of its own at some APIs.
-func answerOf(response *http.Response, learn *policy.Learn, endpoint string, now time.Time) *answer {
+func answerOf(response *http.Response, endpoint string, now time.Time) *answer {
 	a := &answer{Header: response.Header, refuses: response.StatusCode >= 400, at: now}
 	if date, err := http.ParseTime(a.Get("Date")); err == nil {
 		a.at = date.Add(number(a.Get("Age"), time.Second)) // a cache may have kept it
@@ -54,11 +52,6 @@ func answerOf(response *http.Response, learn *policy.Learn, endpoint string, now
 		a.ask(part, unnamedPause)
 	}
 	a.drafts()
-	if learn != nil {
-		for i := range learn.Fields {
-			a.field(&learn.Fields[i])
-		}
-	}
 	if a.refuses {
 		a.refusal(response, part, endpoint)
 	}
@@ -175,18 +168,6 @@ func (a *answer) retryAfter() time.Duration {
 		return exact
 	}
 	return wait
-}
-
-// field reads a field of the policy.
-func (a *answer) field(f *policy.LearnField) {
-	var name string
-	if f.Name != "" {
-		name = a.Get(f.Name)
-		a.name(name)
-	}
-	if f.Remaining != "" && a.exhausted(f.Remaining) || f.Remaining == "" && a.refuses {
-		a.ask(name, a.longest(f.Reset, f.Unit))
-	}
 }
 
 const maxField = 4096 // bytes of a field that are read

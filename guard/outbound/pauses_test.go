@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/guard/outbound"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // The pause after a response, as APIs send them. Their clock is 40 s behind that of this process, which is 2000-01-01T00:00:00Z at first.
@@ -44,29 +43,25 @@ func TestTransport_pauses(t *testing.T) {
 		"Anthropic":                          {200, "Anthropic-Ratelimit-Requests-Remaining: 0\nAnthropic-Ratelimit-Requests-Reset: 2000-01-01T00:00:00Z", 40 * time.Second},
 		"Anthropic, output tokens":           {429, "Anthropic-Ratelimit-Output-Tokens-Remaining: 0\nAnthropic-Ratelimit-Output-Tokens-Reset: 1999-12-31T23:59:35+00:00\nRetry-After: 12", 15 * time.Second},
 
-		"two lines, the longest counts":     {429, "Retry-After: 1\nRetry-After: 30", 30 * time.Second},
-		"two lines that a proxy joined":     {429, "Retry-After: 1, 30", 30 * time.Second},
-		"milliseconds that are less":        {429, "Retry-After-Ms: 100\nRetry-After: 30", 30 * time.Second},
-		"Retry-After as a time since 1970":  {503, "Retry-After: 946684790", 30 * time.Second},
-		"Retry-After as ISO 8601":           {503, "Retry-After: 1999-12-31T23:59:50Z", 30 * time.Second},
-		"Retry-After as a duration":         {429, "Retry-After: 30s", 30 * time.Second},
-		"a relative of Retry-After":         {429, "X-RateLimit-Retry-After: 12", 12 * time.Second},
-		"a response that a cache kept":      {429, "Date: \nDate: Fri, 31 Dec 1999 22:59:20 GMT\nAge: 3600\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 946684790", 30 * time.Second},
-		"500 that asks to wait":             {500, "Retry-After: 3", 3 * time.Second},
-		"404 that asks to wait":             {404, "Retry-After: 3", 3 * time.Second},
-		"nothing remains, with decimals":    {200, "X-RateLimit-Remaining: 0.0\nX-RateLimit-Reset: 30", 30 * time.Second},
-		"nothing remains, with a window":    {200, "RateLimit-Remaining: 0;w=60\nRateLimit-Reset: 30", 30 * time.Second},
-		"less than nothing remains":         {200, "X-RateLimit-Remaining: -3\nX-RateLimit-Reset: 30", 30 * time.Second},
-		"a reset with days":                 {200, "X-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 1d2h3m", time.Hour},
-		"a reset of no days":                {200, "X-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 0d0h1m3.5s", 63500 * time.Millisecond},
-		"a reset as ISO 8601's duration":    {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: PT1M30S", 90 * time.Second},
-		"a reset as a date":                 {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: Fri, 31 Dec 1999 23:59:50 GMT", 30 * time.Second},
-		"a reset with a time zone":          {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2000-01-01T00:59:50+01:00", 30 * time.Second},
-		"a limit of its own name":           {200, "X-RateLimit-Remaining-Images: 0\nX-RateLimit-Reset-Images: 20", 20 * time.Second},
-		"a field of the policy":             {200, "X-Quota-Left: 0\nX-Quota-Reset-Ms: 2500", 2500 * time.Millisecond},
-		"a field of the policy, some left":  {200, "X-Quota-Left: 1\nX-Quota-Reset-Ms: 2500", 0},
-		"a field of refusals":               {429, "X-Backoff: 0.5", 30 * time.Second},
-		"a field of refusals, in a success": {200, "X-Backoff: 0.5", 0},
+		"two lines, the longest counts":    {429, "Retry-After: 1\nRetry-After: 30", 30 * time.Second},
+		"two lines that a proxy joined":    {429, "Retry-After: 1, 30", 30 * time.Second},
+		"milliseconds that are less":       {429, "Retry-After-Ms: 100\nRetry-After: 30", 30 * time.Second},
+		"Retry-After as a time since 1970": {503, "Retry-After: 946684790", 30 * time.Second},
+		"Retry-After as ISO 8601":          {503, "Retry-After: 1999-12-31T23:59:50Z", 30 * time.Second},
+		"Retry-After as a duration":        {429, "Retry-After: 30s", 30 * time.Second},
+		"a relative of Retry-After":        {429, "X-RateLimit-Retry-After: 12", 12 * time.Second},
+		"a response that a cache kept":     {429, "Date: \nDate: Fri, 31 Dec 1999 22:59:20 GMT\nAge: 3600\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 946684790", 30 * time.Second},
+		"500 that asks to wait":            {500, "Retry-After: 3", 3 * time.Second},
+		"404 that asks to wait":            {404, "Retry-After: 3", 3 * time.Second},
+		"nothing remains, with decimals":   {200, "X-RateLimit-Remaining: 0.0\nX-RateLimit-Reset: 30", 30 * time.Second},
+		"nothing remains, with a window":   {200, "RateLimit-Remaining: 0;w=60\nRateLimit-Reset: 30", 30 * time.Second},
+		"less than nothing remains":        {200, "X-RateLimit-Remaining: -3\nX-RateLimit-Reset: 30", 30 * time.Second},
+		"a reset with days":                {200, "X-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 1d2h3m", time.Hour},
+		"a reset of no days":               {200, "X-RateLimit-Remaining-Tokens: 0\nX-RateLimit-Reset-Tokens: 0d0h1m3.5s", 63500 * time.Millisecond},
+		"a reset as ISO 8601's duration":   {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: PT1M30S", 90 * time.Second},
+		"a reset as a date":                {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: Fri, 31 Dec 1999 23:59:50 GMT", 30 * time.Second},
+		"a reset with a time zone":         {200, "X-RateLimit-Remaining: 0\nX-RateLimit-Reset: 2000-01-01T00:59:50+01:00", 30 * time.Second},
+		"a limit of its own name":          {200, "X-RateLimit-Remaining-Images: 0\nX-RateLimit-Reset-Images: 20", 20 * time.Second},
 
 		"a year":                  {429, "Retry-After: 31536000", time.Hour},
 		"a date far ahead":        {503, "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT", time.Hour},
@@ -110,9 +105,6 @@ func TestTransport_pauses(t *testing.T) {
 			})}
 			u := example()
 			u.MaxWait = new(2 * time.Hour)
-			u.Learn = &policy.Learn{Fields: []policy.LearnField{
-				{Remaining: "X-Quota-Left", Reset: "X-Quota-Reset-Ms", Unit: time.Millisecond}, {Reset: "X-Backoff", Unit: time.Minute},
-			}}
 			virtually(t, u, o, func(t *testing.T, x *fixture) {
 				if _, err := x.get(t, "http://api.example.com/v1/"); err != nil {
 					t.Fatal(err)

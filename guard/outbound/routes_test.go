@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/rlfunc/rlfunc/guard/outbound"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -138,16 +136,6 @@ func TestTransport_partsOfAnAPI(t *testing.T) {
 		_, err := x.Do(r)
 		if err == nil || !strings.Contains(err.Error(), want[1]+" is refused by a pause") {
 			t.Errorf("got %v", err)
-		}
-	})
-	u.Learn = &policy.Learn{Off: true}
-	virtually(t, u, outbound.Options{Base: base(func(*http.Request) *http.Response { return respond(429, "Retry-After", "60") })}, func(t *testing.T, x *fixture) {
-		start := time.Now()
-		for range 3 {
-			_, _ = x.get(t, "http://api.github.com/")
-		}
-		if diff := cmp.Diff(time.Duration(0), time.Since(start)); diff != "" {
-			t.Errorf("with learning off (-want +got):\n%s", diff)
 		}
 	})
 }

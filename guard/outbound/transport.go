@@ -135,7 +135,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		drain(response.Body)
 		if wait == 0 {
 			wait = backoff<<attempt/2 + rand.N(backoff<<attempt)
-		} else if !(to.Learn != nil && to.Learn.Off) {
+		} else {
 			wait = 0 // the next attempt waits for its account
 		}
 		if !sleep(r.Context(), wait) {
@@ -199,13 +199,10 @@ func (t *Transport) send(r *http.Request, to *route, call guard.Request) (*http.
 // learn pauses what a response asks for. It returns the longest wait.
 func (t *Transport) learn(ctx context.Context, response *http.Response, to *route, method, account string) (wait time.Duration) {
 	endpoint, segment := to.endpoint(method)
-	a := answerOf(response, to.Learn, endpoint, time.Now())
+	a := answerOf(response, endpoint, time.Now())
 	t.resources.learn(to, endpoint, segment, a.names)
 	for _, asked := range a.asks {
 		wait = max(wait, asked.wait)
-		if to.Learn != nil && to.Learn.Off {
-			continue
-		}
 		if asked.name == endpoint {
 			t.resources.learn(to, endpoint, endpoint, []string{endpoint})
 		}

@@ -258,7 +258,6 @@ func TestTransport_retries(t *testing.T) {
 		answers    []*http.Response
 		method     string // POST by default, which the policy lets repeat
 		key        bool
-		off        bool
 		noGetBody  bool
 		status     int
 		sent       int
@@ -268,7 +267,6 @@ func TestTransport_retries(t *testing.T) {
 		"not asked":                 {answers: []*http.Response{respond(503), respond(503), respond(200)}, status: 200, sent: 3, took: 300 * time.Millisecond},
 		"attempts are used up":      {answers: []*http.Response{respond(429), respond(429), respond(429), respond(200)}, status: 429, sent: 3, took: 2 * time.Second},
 		"as long as it asks":        {answers: []*http.Response{respond(502, "Retry-After", "3"), respond(500, "Retry-After", "3"), respond(200)}, status: 200, sent: 3, took: 6 * time.Second},
-		"as long, learning nothing": {answers: []*http.Response{respond(429, "Retry-After", "7"), respond(200)}, off: true, status: 200, sent: 2, took: 7 * time.Second},
 		"a method that does more":   {answers: []*http.Response{respond(429), respond(200)}, method: "PATCH", status: 429, sent: 1},
 		"a method that does not":    {answers: []*http.Response{respond(429), respond(200)}, method: "PUT", status: 200, sent: 2, took: time.Second},
 		"an idempotency key":        {answers: []*http.Response{respond(429), respond(200)}, method: "PATCH", key: true, status: 200, sent: 2, took: time.Second},
@@ -282,7 +280,6 @@ func TestTransport_retries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := example()
 			u.Retry, u.MaxWait = &policy.Retry{Methods: []string{http.MethodPost}, Status: []int{429, 500, 502, 503}}, nil
-			u.Learn = &policy.Learn{Off: c.off}
 			sent := 0
 			var contents []string
 			script := base(func(r *http.Request) *http.Response { sent++; return c.answers[sent-1] })

@@ -184,8 +184,8 @@ func (p *Policy) checkTokens(found *problems) {
 		case len(keyed) > 1:
 			found.add(at+".keys", "is required, because the other tokens differ in more than their claim")
 		}
-		if id.JWT.Cookie != "" && id.JWT.Header+id.JWT.Scheme != "" {
-			found.add(at+".cookie", "cannot be combined with header or scheme: a token has one source")
+		if id.JWT.Cookie != "" && id.JWT.Header != "" {
+			found.add(at+".cookie", "cannot be combined with header: a token has one source")
 		}
 	}
 }

@@ -130,9 +130,6 @@ func (l *Limit) check(at string, p *Policy, found *problems) {
 	if l.Prefetch != nil {
 		l.checkPrefetch(at+".prefetch", found)
 	}
-	if mode := cmp.Or(l.OnFailure, p.OnFailure); l.Share != 0 && (mode == Open || mode == Closed) {
-		found.add(at+".share", "applies only with on_failure: local")
-	}
 }
 
 func (l *Limit) checkBurst(at string, found *problems) {

@@ -21,7 +21,7 @@ const maxPatterns = 2000
 // checkMatch registers all patterns in ServeMuxes, those of upstreams apart, and reports those that net/http rejects.
 func (p *Policy) checkMatch(found *problems) {
 	checkPatterns("upstreams", len(p.Upstreams), false, func(i int) []string { return p.Upstreams[i].Match }, found)
-	limited := checkPatterns("endpoints", len(p.Endpoints), p.PathCase != CaseExact, func(i int) []string { return p.Endpoints[i].Match }, found)
+	limited := checkPatterns("endpoints", len(p.Endpoints), true, func(i int) []string { return p.Endpoints[i].Match }, found)
 	exempt := patterns{http.NewServeMux(), map[string]registered{}, false}
 	for i, pattern := range p.Exempt {
 		if at := fmt.Sprintf("exempt[%d]", i); exempt.add(at, pattern, found) {
@@ -61,17 +61,13 @@ func (p patterns) add(at, pattern string, found *problems) bool {
 	if checkTarget(pattern) != "" {
 		return false // reported by bounds
 	}
-	given, hint := pattern, ""
-	pattern = HTTPPattern(given)
-	if p.fold {
-		exact := pattern
-		if pattern = Pattern(exact, true); pattern != exact {
-			hint = ", unless path_case is exact"
-		}
+	given := pattern
+	if pattern = HTTPPattern(given); p.fold {
+		pattern = Pattern(pattern, true)
 	}
 	switch rejected, other := register(p.mux, pattern); {
 	case other != "":
-		found.add(at, "%s conflicts with %s of %s: %s%s", quote(given), quote(p.given[other].pattern), p.given[other].at, rejected, hint)
+		found.add(at, "%s conflicts with %s of %s: %s", quote(given), quote(p.given[other].pattern), p.given[other].at, rejected)
 	case rejected != "":
 		found.add(at, "%s", rejected)
 	default:
@@ -258,14 +254,10 @@ func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *prob
 	case method == http.MethodOptions: // only preflights
 		return
 	}
-	fold := FoldPath
-	if p.PathCase == CaseExact {
-		fold = func(path string) string { return path }
-	}
 	mux := http.NewServeMux()
-	register(mux, strings.TrimLeft(method+" "+host+fold(HTTPPattern(path)), " "))
+	register(mux, strings.TrimLeft(method+" "+host+FoldPath(HTTPPattern(path)), " "))
 	for _, limited := range slices.Sorted(maps.Keys(endpoints.given)) {
-		if covers(mux, method, host, limited, fold) {
+		if covers(mux, method, host, limited) {
 			found.add(at, "%s would free %s of %s from its limits: exempt only paths that need none, such as /healthz",
 				quote(pattern), quote(endpoints.given[limited].pattern), endpoints.given[limited].at)
 			return
@@ -274,12 +266,12 @@ func (p *Policy) checkExempt(at, pattern string, endpoints patterns, found *prob
 }
 
 // covers reports whether a mux with an exempt pattern matches any request of another pattern that has the method and host of both.
-func covers(mux *http.ServeMux, method, host, pattern string, fold func(string) string) bool {
+func covers(mux *http.ServeMux, method, host, pattern string) bool {
 	ofMethod, ofHost, path := SplitPattern(pattern)
 	if ofMethod != "" && (ofMethod != http.MethodGet || method != http.MethodHead) { // GET matches HEAD, too
 		method = ofMethod
 	}
-	for _, escaped := range samples(fold(HTTPPattern(path))) {
+	for _, escaped := range samples(FoldPath(HTTPPattern(path))) {
 		decoded, err := url.PathUnescape(escaped)
 		handler, by := mux.Handler(&http.Request{Method: method, Host: cmp.Or(ofHost, host), URL: &url.URL{Path: decoded, RawPath: escaped}})
 		if _, registered := handler.(http.HandlerFunc); err != nil || by == "" || !registered { // not even if it is a redirect

@@ -16,7 +16,7 @@ const (
 )
 
 // Complete checks a policy and returns a deep copy with every default filled in. Values that mean "off" stay zero:
-// EndpointCost.Hold and Penalty, and the Share of a limit that is not local. A complete policy does not change.
+// EndpointCost.Hold and Penalty. A complete policy does not change.
 func (p *Policy) Complete() (*Policy, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -62,9 +62,6 @@ func (p *Policy) completeIdentities() {
 
 func (p *Policy) completeLimit(l *Limit) {
 	fill(&l.OnFailure, p.OnFailure)
-	if l.OnFailure == Local {
-		fill(&l.Share, p.Share)
-	}
 	switch l.Kind {
 	case GCRA:
 		fill(&l.Burst, l.Limit)

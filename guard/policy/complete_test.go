@@ -11,7 +11,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 	p := &Policy{
 		OnFailure: Local, Share: 0.5,
 		Identities: map[string]Identity{
-			"user": {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token", Leeway: time.Minute}},
+			"user": {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token"}},
 			"org":  {JWT: &JWT{Claim: "org", Audience: "chat"}},
 			"site": {IPv6Prefix: 48},
 		},
@@ -28,10 +28,10 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 	}
 	want := &Policy{
 		Version: 1, Namespace: "rl", Timeout: 50 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Paths: PathsRefuse, Escapes: EscapesRefuse, PathCase: CaseFold, Unmatched: UnmatchedPass,
+		Paths: PathsRefuse, Escapes: EscapesRefuse, Unmatched: UnmatchedPass,
 		Identities: map[string]Identity{
-			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token", Leeway: time.Minute}},
-			"org":    {JWT: &JWT{Claim: "org", Keys: "jwks.json", Issuer: "id", Audience: "chat", Cookie: "token", Leeway: time.Minute}},
+			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "id", Cookie: "token"}},
+			"org":    {JWT: &JWT{Claim: "org", Keys: "jwks.json", Issuer: "id", Audience: "chat", Cookie: "token"}},
 			"site":   {IPv4Prefix: 32, IPv6Prefix: 48},
 			"ip":     {IPv4Prefix: 32, IPv6Prefix: 64},
 			"client": {First: []string{"ip"}},
@@ -41,7 +41,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 		Limits:  []Limit{{Name: "hour", By: By{"client"}, Kind: SlidingLog, Limit: 100, Window: time.Hour, Weight: 1, OnFailure: Closed}},
 		Endpoints: []Endpoint{{
 			Name: "chat", Idempotency: &Idempotency{Header: "X-Key", For: 10 * time.Minute, Repeats: new(int64(1))},
-			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Weight: 1, OnFailure: Local, Share: 0.5}},
+			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Weight: 1, OnFailure: Local}},
 			Cost:      &EndpointCost{Estimate: 20_000},
 			Block:     "many",
 			Challenge: &Challenge{By: By{"client"}, TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone},

@@ -125,23 +125,22 @@ func (d *decoder) section(path string, n ast.Node, v reflect.Value) {
 			}
 			d.decode(at, e.value, v.Field(fields[i].index))
 		case path == "" && strings.HasPrefix(e.key, "x-"):
-		case gone[e.key] != "":
-			d.add(path, e.token, "key %s went: %s", quote(e.key), gone[e.key])
 		default:
 			keys := make([]string, len(fields))
 			for i, f := range fields {
 				keys[i] = f.key
 			}
-			d.add(path, e.token, "unknown key %s%s", quote(e.key), spelling.DidYouMean(e.key, keys))
+			meant := e.key
+			if same := synonyms[e.key]; slices.Contains(keys, same) {
+				meant = same
+			}
+			d.add(path, e.token, "unknown key %s%s", quote(e.key), spelling.DidYouMean(meant, keys))
 		}
 	}
 }
 
-// gone are keys of earlier versions, and what to do instead.
-var gone = map[string]string{
-	"cors":        "exempt preflights, as in exempt: [OPTIONS /v1/], and answer them in your CORS middleware or proxy",
-	"dynamic_max": "requests bring no limits of their own; give a client a plan with another limit, or with overrides.multiply",
-}
+// synonyms are words for keys that are too far from them to be a misspelling.
+var synonyms = map[string]string{"abuse": "blocks", "cost": "budgets", "costs": "budgets", "period": "window", "per": "window", "requests": "limit", "max": "limit"}
 
 // list fills in a list. A by may also be one identity.
 func (d *decoder) list(path string, n ast.Node, v reflect.Value) {

@@ -81,15 +81,6 @@ const (
 	EscapesKeep   Escapes = "keep"   // count it as a part of its segment
 )
 
-// Case is how upper and lower case compare.
-type Case string
-
-// The ways to compare upper and lower case.
-const (
-	CaseExact Case = "exact" // /V1 and /v1 differ
-	CaseFold  Case = "fold"  // /V1 and /v1 are the same
-)
-
 // Unmatched is how guard handles requests that no endpoint matches.
 type Unmatched string
 
@@ -111,7 +102,6 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[Payload]():   texts(PayloadNone, PayloadPath),
 	reflect.TypeFor[Paths]():     texts(PathsRefuse, PathsClean),
 	reflect.TypeFor[Escapes]():   texts(EscapesRefuse, EscapesKeep),
-	reflect.TypeFor[Case]():      texts(CaseFold, CaseExact),
 	reflect.TypeFor[Unmatched](): texts(UnmatchedPass, UnmatchedRefuse),
 	reflect.TypeFor[identity.CertificatePart](): texts(
 		identity.CertificateSHA256, identity.CertificateCommonName, identity.CertificateDNS, identity.CertificateURI),

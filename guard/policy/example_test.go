@@ -43,6 +43,6 @@ func ExamplePolicy_Complete() {
 	}
 	p, err = p.Complete()
 	l := p.Limits[0]
-	fmt.Println(l.By, l.Kind, l.Weight, l.OnFailure, l.Share, err)
+	fmt.Println(l.By, l.Kind, l.Weight, l.OnFailure, p.Share, err)
 	// Output: [client] sliding_log 1 local 0.25 <nil>
 }

@@ -22,12 +22,11 @@ on_failure: local
 share: 0.5
 paths: clean
 escapes: keep
-path_case: exact
 unmatched: refuse
 identities:
   ip: {ipv4_prefix: 24, ipv6_prefix: 56, trusted_proxies: [10.0.0.0/8, "::1"], forwarded_header: Forwarded}
   site: {ipv6_prefix: 48}
-  user: {jwt: {claim: sub, keys: jwks.json, issuer: "https://id.example", audience: chat, header: X-Token, leeway: 1m}}
+  user: {jwt: {claim: sub, keys: jwks.json, issuer: "https://id.example", audience: chat, header: X-Token}}
   tenant: {jwt: {claim: org, cookie: token}}
   key: {header: X-Key, verify: {sha256_file: keys.txt}}
   seat: {cookie: seat, verify: {func: true}}
@@ -56,7 +55,7 @@ endpoints:
     idempotency: {header: Idempotency-Key, for: 1h, repeats: 0}
     unbounded: true
     limits:
-      - {name: minute, by: [tenant, page], limit: {default: 10, Enterprise: 1000}, window: 1m, count: {status: [401, 403], code: [Unauthenticated]}, share: 0.25, shadow: true}
+      - {name: minute, by: [tenant, page], limit: {default: 10, Enterprise: 1000}, window: 1m, count: {status: [401, 403], code: [Unauthenticated]}, shadow: true}
       - name: burst
         kind: gcra
         limit:
@@ -81,11 +80,11 @@ overrides:
 func wantEverything() *Policy {
 	return &Policy{
 		Version: 1, Namespace: "chat", Timeout: 20 * time.Millisecond, OnFailure: Local, Share: 0.5,
-		Paths: PathsClean, Escapes: EscapesKeep, PathCase: CaseExact, Unmatched: UnmatchedRefuse,
+		Paths: PathsClean, Escapes: EscapesKeep, Unmatched: UnmatchedRefuse,
 		Identities: map[string]Identity{
 			"ip":     {IPv4Prefix: 24, IPv6Prefix: 56, TrustedProxies: []string{"10.0.0.0/8", "::1"}, ForwardedHeader: "Forwarded"},
 			"site":   {IPv6Prefix: 48},
-			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "https://id.example", Audience: "chat", Header: "X-Token", Leeway: time.Minute}},
+			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "https://id.example", Audience: "chat", Header: "X-Token"}},
 			"tenant": {JWT: &JWT{Claim: "org", Cookie: "token"}},
 			"key":    {Header: "X-Key", Verify: &Verify{SHA256File: "keys.txt"}},
 			"seat":   {Cookie: "seat", Verify: &Verify{Func: true}},
@@ -112,7 +111,7 @@ func wantEverything() *Policy {
 			Name: "chat", Match: []string{"POST /v1/chat", "/v1/chat/{id}", "/pkg.Service/Method", "/pkg.Service/*"},
 			Idempotency: &Idempotency{Header: "Idempotency-Key", For: time.Hour, Repeats: new(int64(0))}, Unbounded: true,
 			Limits: []Limit{
-				{Name: "minute", By: By{"tenant", "page"}, Limit: 10, Window: time.Minute, Count: &Responses{Status: []int{401, 403}, Code: []StatusCode{"Unauthenticated"}}, Share: 0.25, Shadow: true},
+				{Name: "minute", By: By{"tenant", "page"}, Limit: 10, Window: time.Minute, Count: &Responses{Status: []int{401, 403}, Code: []StatusCode{"Unauthenticated"}}, Shadow: true},
 				{Name: "burst", Kind: GCRA, Limit: 2, Window: 1500 * time.Millisecond, Burst: 20, Weight: 3, OnFailure: Closed},
 				{Name: "every", By: By{"all"}, Kind: GCRA, Limit: 1000, Window: time.Second},
 			},

@@ -27,8 +27,6 @@ type Policy struct {
 	// Escapes is what becomes of a path with an escaped slash, %2F: guard refuses the request with 400, or does keep it as a part of its segment,
 	// for services whose router does. Defaults to refuse.
 	Escapes Escapes `yaml:"escapes" policy:"default=refuse"`
-	// PathCase is whether patterns match paths in another case: fold, since many routers take /V1/Chat for /v1/chat, or exact. Defaults to fold.
-	PathCase Case `yaml:"path_case" policy:"default=fold"`
 	// Unmatched is what happens to a request that no endpoint matches: pass, or refuse with 404 (in gRPC Unimplemented). Defaults to pass.
 	Unmatched Unmatched `yaml:"unmatched" policy:"default=pass"`
 	// Exempt holds patterns, as of endpoints, of requests that guard does not decide at all, such as GET /healthz, at most 32: no limit,
@@ -117,8 +115,6 @@ type Limit struct {
 	Count *Responses `yaml:"count"`
 	// OnFailure is the failure mode of this limit. Defaults to the policy's.
 	OnFailure OnFailure `yaml:"on_failure"`
-	// Share is the part of this limit that one process admits in failure mode local, above 0 and at most 1. Defaults to the policy's.
-	Share float64 `yaml:"share" policy:"is=share"`
 	// Shadow makes this a shadow limit, which counts and logs, and never refuses. Defaults to false.
 	Shadow bool `yaml:"shadow"`
 	// Prefetch lets each process take tokens of a hot global limit in batches. Defaults to none: each request calls Redis.

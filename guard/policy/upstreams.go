@@ -33,8 +33,6 @@ type Upstream struct {
 	// Charged holds the HTTP statuses of responses that cost what was estimated unless they tell their usage, each 300 to 599, at most 64. Any other
 	// response that is no success costs nothing. Defaults to none.
 	Charged []int `yaml:"charged" policy:"items=0..64,300..599"`
-	// Learn is how responses tell when an account may be used again. Defaults to what docs/outbound.md lists.
-	Learn *Learn `yaml:"learn"`
 	// Retry is which requests outbound.Transport sends again. Defaults to none.
 	Retry *Retry `yaml:"retry"`
 	// MaxWait is how long a call waits for its turn, 0s to 1d; 0s lets it fail at once. Defaults to 30s.
@@ -49,27 +47,6 @@ type Account struct {
 	Path string `yaml:"path" policy:"is=parameter"`
 	// Func reads the account with a func of the service that has the upstream's name. Defaults to false.
 	Func bool `yaml:"func"`
-}
-
-// Learn is how responses tell when an account may be used again.
-type Learn struct {
-	// Off lets no response pause an account. Defaults to false.
-	Off bool `yaml:"off"`
-	// Fields are header fields of this API, at most 16, besides those that are known. Defaults to none.
-	Fields []LearnField `yaml:"fields" policy:"items=0..16"`
-}
-
-// LearnField is a header field with the time until an account may be used again.
-type LearnField struct {
-	// Reset is the name of a header with a number of units, or with a duration such as 1m30s, or with a time: a date or a number of seconds or
-	// milliseconds since 1970. Required.
-	Reset string `yaml:"reset" policy:"required,is=header"`
-	// Unit is what the header counts in, 1us to 1h. Defaults to 1s.
-	Unit time.Duration `yaml:"unit" policy:"1us..1h,default=1s"`
-	// Remaining is the name of a header that is 0 or less if the account may not be used until then. Defaults to none: any status from 400 says that.
-	Remaining string `yaml:"remaining" policy:"is=header"`
-	// Name is the name of a header that names the part of the API that this holds for. Defaults to none: the whole account.
-	Name string `yaml:"name" policy:"is=header"`
 }
 
 // Retry selects requests that are sent again: those with method GET, HEAD, OPTIONS, TRACE, PUT or DELETE, and those with an Idempotency-Key. Each attempt is

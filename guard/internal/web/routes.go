@@ -17,33 +17,26 @@ import (
 type Routes struct {
 	Policy   *policy.Policy
 	mux      *http.ServeMux
-	folded   *http.ServeMux // in lower case; nil if the policy's paths are exact
+	folded   *http.ServeMux // in lower case
 	exempt   *http.ServeMux // nil if the policy exempts nothing
 	patterns map[string]*policy.Endpoint
-	mixed    bool // some pattern has a capital letter, and case is folded
+	mixed    bool // some pattern has a capital letter
 	hosts    bool // some pattern has a host
 	values   bool // some identity is a wildcard of a pattern
 }
 
 // NewRoutes returns the routes of a policy's patterns for HTTP.
 func NewRoutes(p *policy.Policy) (*Routes, error) {
-	r := &Routes{Policy: p, mux: http.NewServeMux(), patterns: map[string]*policy.Endpoint{}}
-	if p.PathCase == policy.CaseFold {
-		r.folded = http.NewServeMux()
-	}
+	r := &Routes{Policy: p, mux: http.NewServeMux(), folded: http.NewServeMux(), patterns: map[string]*policy.Endpoint{}}
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
 		for _, pattern := range e.Match {
 			pattern = policy.HTTPPattern(pattern)
 			exact, folded := policy.Pattern(pattern, false), policy.Pattern(pattern, true)
-			err := r.handle(r.mux, exact)
-			if r.patterns[exact] = e; r.folded != nil && err == nil {
-				err = r.handle(r.folded, folded)
-				r.patterns[folded], r.mixed = e, r.mixed || folded != exact
-			}
-			if err != nil {
+			if err := cmp.Or(r.handle(r.mux, exact), r.handle(r.folded, folded)); err != nil {
 				return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
 			}
+			r.patterns[exact], r.patterns[folded], r.mixed = e, e, r.mixed || folded != exact
 		}
 	}
 	if len(p.Exempt) > 0 {
@@ -122,7 +115,7 @@ func (r *Routes) Match(req *http.Request) (m Match, err error) {
 	asIs := m.path == req.URL.Path
 	m.Exempt = r.exempt != nil && asIs && r.exempts(req)
 	folded, method := policy.FoldPath(m.path), strings.ToUpper(req.Method)
-	if asIs && !r.mixed && (r.folded == nil || folded == m.path) && !hasSlash(m.path) && method == req.Method && (!r.hosts || isPlainHost(req.Host)) {
+	if asIs && !r.mixed && folded == m.path && !hasSlash(m.path) && method == req.Method && (!r.hosts || isPlainHost(req.Host)) {
 		_, m.pattern = r.mux.Handler(req)
 		if m.Endpoint = r.patterns[m.pattern]; m.Endpoint != nil {
 			return m, nil
@@ -151,9 +144,6 @@ func (r *Routes) Match(req *http.Request) (m Match, err error) {
 
 // find returns the pattern that matches a path with or without a slash at its end, or "".
 func (r *Routes) find(mux *http.ServeMux, probe *http.Request, path string) string {
-	if mux == nil {
-		return ""
-	}
 	match := func(path string) string {
 		decoded, _ := url.PathUnescape(path) // it was a path's
 		probe.URL = &url.URL{Path: decoded, RawPath: path}
