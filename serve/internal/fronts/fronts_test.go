@@ -235,6 +235,7 @@ func (s *told) Method() string                  { return path }
 func (s *told) SetHeader(md metadata.MD) error  { s.header = metadata.Join(s.header, md); return nil }
 func (s *told) SendHeader(md metadata.MD) error { return s.SetHeader(md) }
 func (s *told) SetTrailer(md metadata.MD)       { s.trailer = metadata.Join(s.trailer, md) }
+func (s *told) SendMsg(any) error               { return nil }
 func (s *told) Context() context.Context        { return s.ctx }
 
 // calls has what grpc needs to set the metadata of a unary call.
@@ -277,7 +278,12 @@ func overGRPC(t *testing.T, g *guard.Guard, style style, stream bool) func(conte
 		func() {
 			defer func() { _ = recover() }()
 			if stream {
-				failed = i.Stream(nil, s, &grpc.StreamServerInfo{FullMethod: path, IsServerStream: true}, func(_ any, s grpc.ServerStream) error { return handler(s.Context()) })
+				failed = i.Stream(nil, s, &grpc.StreamServerInfo{FullMethod: path, IsServerStream: true}, func(_ any, s grpc.ServerStream) error {
+					if err := handler(s.Context()); err != nil {
+						return err
+					}
+					return s.SendMsg(nil)
+				})
 			} else {
 				_, failed = i.Unary(s.ctx, nil, &grpc.UnaryServerInfo{FullMethod: path}, func(ctx context.Context, _ any) (any, error) { return nil, handler(ctx) })
 			}
@@ -400,9 +406,12 @@ descriptors: [{domain: edge, entries: [{key: remote_address, identity: ip}], end
 `
 
 const (
-	minute    = `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, by: ip, limit: 1, window: 1m}]}]`
-	hour      = `endpoints: [{name: chat, match: ["/chat.Chat/*"]}]` + "\n" + `limits: [{name: hour, by: ip, limit: 9, window: 1h}`
-	money     = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: "%s", hold: 24h, penalty: 48h}}]` + "\n" + `budgets: [{name: day, by: ip, budget: "1.00", window: 24h}]`
+	minute  = `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: minute, by: ip, limit: 1, window: 1m}]}]`
+	hour    = `endpoints: [{name: chat, match: ["/chat.Chat/*"]}]` + "\n" + `limits: [{name: hour, by: ip, limit: 9, window: 1h}`
+	money   = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: "%s", hold: 24h, penalty: 48h}}]` + "\n" + `budgets: [{name: day, by: ip, budget: "1.00", window: 24h}]`
+	warning = `
+budgets: [{name: day, by: ip, budget: 1, window: 24h, warn: 0.5}, {name: month, by: ip, budget: 2, window: 720h, warn: 0.4}, {name: house, by: all, budget: 1000, window: 24h, warn: 0.000001}]
+endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: 0.3}}]`
 	guessing  = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, block: many}]` + "\n" + `blocks: [{name: many, by: ip, attempts: all, tiers: [{threshold: 2, window: 1m, block: 5m}]}]`
 	challenge = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, challenge: {required: true}}]`
 )
@@ -497,9 +506,12 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: rate, by: ip, 
 			want:   answer{Error: "rate_limited", Retry: 10 * time.Second, Violated: []string{"rate"}, Message: "Too many requests. Try again in 10 seconds."},
 			fields: fields{"ratelimit": `"rate";r=10;t=10`, "ratelimit-policy": `"rate";q=30;w=10`, "retry-after": "10"},
 		},
-		"a budget that warns": {policy: `
-budgets: [{name: day, by: ip, budget: 1, window: 24h, warn: 0.5}, {name: month, by: ip, budget: 2, window: 720h, warn: 0.4}, {name: house, by: all, budget: 1000, window: 24h, warn: 0.000001}]
-endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: 0.3}}]`, needs: "headers", before: []call{ada, ada}, last: ada, want: passed, fields: fields{"budget-warning": `"day";p=90, "month";p=45`}},
+		"a budget that warns":         {policy: warning, needs: "headers", before: []call{ada, ada}, last: ada, want: passed, fields: fields{"budget-warning": `"day";p=90, "month";p=45`}},
+		"a budget that does not warn": {policy: warning, needs: "headers", last: ada, want: passed, fields: fields{}},
+		"a refusal by a budget that warns": {
+			policy: warning, needs: "headers", before: []call{ada, ada, ada}, last: ada, fields: fields{"retry-after": "86400"},
+			want: answer{Error: "cost_exceeded", Retry: 24 * time.Hour, Violated: []string{"day"}, Message: "The budget is exhausted. Try again in 24 hours."},
+		},
 		"a global limit": {
 			policy: `
 limits: [{name: hour, by: ip, limit: 10, window: 1h}, {name: all, by: all, limit: 1, window: 3m}]
@@ -600,6 +612,7 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: places, by: ip
 		"counts a success":                  {func(ctx context.Context, c *guard.Charge) error { c.Count(ctx, true); return nil }, 250_000, "3"},
 		"skips a failure":                   {func(ctx context.Context, c *guard.Charge) error { c.Count(ctx, false); return errUnauthorized }, 250_000, "4"},
 		"its client is gone":                {func(ctx context.Context, _ *guard.Charge) error { return ctx.Err() }, 0, "4"},
+		"answers a client that is gone":     {answers(nil), 250_000, "4"},
 	} {
 		for _, f := range fronts {
 			if !f.can("handler") {
