@@ -125,7 +125,7 @@ func TestShouldRateLimit_answersBeforeTheDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	rdb := redis.NewClient(&redis.Options{Addr: silent.Addr().String(), MaxRetries: -1})
+	rdb := redis.NewClient(&redis.Options{Addr: silent.Addr().String(), MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second})
 	defer rdb.Close()
 	p := parse(t, `
 timeout: 10s

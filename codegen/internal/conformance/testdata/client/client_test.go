@@ -2,11 +2,7 @@ package conformance
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,9 +13,7 @@ import (
 
 	"github.com/rlfunc/rlfunc/codegen/internal/bundle"
 	"github.com/rlfunc/rlfunc/codegen/internal/conformance/gen/everything"
-	"github.com/rlfunc/rlfunc/codegen/internal/rule"
 	"github.com/rlfunc/rlfunc/codegen/internal/source"
-	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/internal/engines"
 	luatest "github.com/rlfunc/rlfunc/lua_test"
@@ -325,179 +319,6 @@ func TestSometimes_keysGoWithTheirArguments(t *testing.T) {
 			err := rdb.Do(t.Context(), append([]any{"FCALL_RO", "everything_v2_sometimes"}, words...)...).Err()
 			if err == nil || !strings.HasPrefix(err.Error(), "RLARG sometimes must be called with") && !strings.HasPrefix(err.Error(), "RLARG others must be") {
 				t.Errorf("%v: %v", words, err)
-			}
-		}
-	})
-}
-
-// together is a call of the function together: what is sent for its arguments, by path and row, as they are in params.
-type together struct {
-	params everything.TogetherParams
-	sent   map[string]string
-}
-
-func (c *together) get(path string, row int) (string, bool) {
-	value, given := c.sent[fmt.Sprint(path, " ", row)]
-	return value, given && value != ""
-}
-
-// randomTogether draws a call whose arguments are within their bounds, and often break a rule.
-func randomTogether(r *rand.Rand) *together {
-	c := &together{sent: map[string]string{}}
-	set := func(path string, row int, value any) { c.sent[fmt.Sprint(path, " ", row)] = fmt.Sprint(value) }
-	maybe := func() bool { return r.IntN(2) == 0 }
-	word := func() string { return []string{"a", "b", "%", "\xff"}[r.IntN(4)] }
-	p := &c.params
-	p.Subject = "u"
-	p.Kind = []everything.TogetherKind{"one", "two", "three"}[r.IntN(3)]
-	p.Limit = []int64{1, 7, 9, 50, 100}[r.IntN(5)]
-	p.Window = time.Duration(1+r.IntN(3000)) * time.Microsecond
-	set("kind", -1, p.Kind)
-	set("limit", -1, p.Limit)
-	set("window", -1, p.Window.Microseconds())
-	if maybe() {
-		p.Cost = new(int64(r.IntN(101)))
-		set("cost", -1, *p.Cost)
-	}
-	if maybe() {
-		p.Share = new([]float64{0, 0.5, 1}[r.IntN(3)])
-		set("share", -1, strconv.FormatFloat(*p.Share, 'g', -1, 64))
-	}
-	if maybe() {
-		p.Start = time.UnixMicro(int64(1 + r.IntN(3000)))
-		set("start", -1, p.Start.UnixMicro())
-	}
-	if maybe() {
-		p.After = time.UnixMicro(int64(1 + r.IntN(6000)))
-		set("after", -1, p.After.UnixMicro())
-	}
-	if maybe() {
-		p.Hold = time.Second
-		set("hold", -1, 1000000)
-	}
-	if maybe() {
-		p.Receipt = word()
-		set("receipt", -1, p.Receipt)
-	}
-	if maybe() {
-		p.Other = word()
-		set("other", -1, p.Other)
-	}
-	if maybe() {
-		p.Fast = true
-		set("fast", -1, 1)
-	}
-	var rows []everything.TogetherRows
-	var names []everything.TogetherNames
-	var packs []everything.TogetherPacks
-	for i := range r.IntN(4) {
-		row := everything.TogetherRows{ID: word()}
-		set("rows.id", i, row.ID)
-		if maybe() {
-			row.Part = new(int64(r.IntN(101)))
-			set("rows.part", i, *row.Part)
-		}
-		if maybe() {
-			row.Whole = new(int64(50 * r.IntN(3)))
-			set("rows.whole", i, *row.Whole)
-		}
-		rows = append(rows, row)
-	}
-	set("rows", -1, len(rows))
-	for i := range r.IntN(3) {
-		names = append(names, everything.TogetherNames{Name: word()})
-		set("names.name", i, names[i].Name)
-	}
-	set("names", -1, len(names))
-	for i := range r.IntN(3) {
-		row := everything.TogetherPacks{Low: int64(r.IntN(5) - 2)}
-		set("packs.low", i, row.Low)
-		if maybe() {
-			row.High = new(int64(r.IntN(9) - 4))
-			set("packs.high", i, *row.High)
-		}
-		if r.IntN(9) > 0 { // else a second, which exceeds each window
-			row.Wait = time.Duration(900+r.IntN(1000)) * time.Microsecond
-			set("packs.wait", i, row.Wait.Microseconds())
-		}
-		packs = append(packs, row)
-	}
-	set("packs", -1, len(packs))
-	p.Rows, p.Names, p.Packs = everything.PackTogetherRows(rows...), everything.PackTogetherNames(names...), everything.PackTogetherPacks(packs...)
-	return c
-}
-
-// words are the arguments of the call as they are sent.
-func (c *together) words() (words []any) {
-	for _, name := range []string{"kind", "limit", "window", "cost", "share", "start", "after", "hold", "receipt", "other", "fast"} {
-		words = append(words, c.sent[name+" -1"])
-	}
-	return append(words, c.params.Rows.String(), c.params.Names.String(), c.params.Packs.String())
-}
-
-// value gives the arguments of a call, and the fields of a row, to a rule.
-func (c *together) value(fn *spec.Function, row int) func(path string) any {
-	return func(path string) any {
-		f, _ := fn.Arg(path)
-		at := -1
-		if strings.Contains(path, ".") {
-			at = row
-		}
-		text, given := c.get(path, at)
-		n, _ := strconv.ParseFloat(text, 64)
-		switch {
-		case f.Kind == spec.KindGroup:
-			return rule.Rows(n)
-		case !given:
-			return rule.Absent(f)
-		case f.Kind == spec.KindBool:
-			return text == "1"
-		case f.Kind.Integer() || f.Kind == spec.KindFloat:
-			return n
-		}
-		return text
-	}
-}
-
-// Whatever a header asks of arguments together, what evaluates it without a server and the server find the same calls that break it.
-func TestTogether_evaluationAndServerAgree(t *testing.T) {
-	lib := load(t).Libraries[0].Spec
-	i := slices.IndexFunc(lib.Functions, func(fn spec.Function) bool { return fn.Name == "together" })
-	fn := &lib.Functions[i]
-	each(t, func(t *testing.T, rdb *redis.Client, client *everything.Client) {
-		r, refused := rand.New(rand.NewPCG(1, 2)), map[string]int{}
-		const calls = 4000
-		for n := range calls {
-			c := randomTogether(r)
-			broken := map[string]bool{} // refusals
-			for i := range fn.Rules {
-				one := &fn.Rules[i]
-				rows, prefix := 1, one.Fields[0]+" "
-				if one.Group != "" {
-					rows = int(c.value(fn, -1)(one.Group).(rule.Rows))
-				}
-				for row := range rows {
-					if !rule.Of(fn, one).Holds(c.value(fn, row)) {
-						if one.Group != "" {
-							prefix = fmt.Sprintf("%s.%d ", one.Group, row)
-						}
-						broken["RLARG "+prefix+one.Asked()] = true
-						refused[one.Expression]++
-						break
-					}
-				}
-			}
-			err := rdb.FCall(t.Context(), "everything_v2_together", []string{"ns:{u}:state"}, c.words()...).Err()
-			if (err != nil) != (len(broken) > 0) || err != nil && !broken[err.Error()] {
-				t.Fatalf("call %d: %v: the server says %v, and the rules say %v", n, c.sent, err, broken)
-			}
-			if _, err = client.Together(t.Context(), c.params); (err != nil) != (len(broken) > 0) || err != nil && !errors.Is(err, fcall.ErrArgument) {
-				t.Fatalf("call %d: %v: the client says %v, and the rules say %v", n, c.sent, err, broken)
-			}
-		}
-		for _, one := range fn.Rules {
-			if refused[one.Expression] == 0 {
-				t.Errorf("no call of %d broke %q", calls, one.Expression)
 			}
 		}
 	})
