@@ -83,13 +83,6 @@ func (p permit) done(err error) {
 	}
 }
 
-// abandon reports that the request stopped waiting before the call had a result.
-func (p permit) abandon() {
-	if p.trial {
-		p.breaker.trialRunning.Store(false)
-	}
-}
-
 // finishTrial closes the breaker if the trial call was answered. Otherwise the breaker stays open for another period.
 func (p permit) finishTrial(err error) {
 	b := p.breaker

@@ -5,42 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
-
-func refusing() *policy.Policy {
-	p := budgeted()
-	p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Limit: 1, Window: time.Minute}}
-	p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Limit: 10, Window: time.Minute})...)
-	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "scarce", Limits: byAll(policy.Limit{Name: "all", Limit: 1, Window: time.Minute})})
-	return p
-}
-
-func TestDecide_cachedRefusalIsTheSame(t *testing.T) {
-	for _, endpoint := range []string{"chat", "scarce"} {
-		rdb, _ := inProcess(t)
-		g := newGuard(t, rdb, refusing(), guard.Options{})
-		r := guard.Request{Endpoint: endpoint, Subjects: []string{"ip=ada"}}
-		if d := decide(t, g, r); !d.Allowed {
-			t.Fatalf("%s: the first: %+v", endpoint, d)
-		}
-		first := decide(t, g, r)
-		for i := range 2 {
-			d := decide(t, g, r)
-			if endpoint == "chat" && len(d.Limits) != 2 || len(d.Limits) == 0 || !d.Cached {
-				t.Fatalf("%s: refusal %d: %+v", endpoint, i+2, d)
-			}
-			if diff := cmp.Diff(first, d, cmpopts.IgnoreUnexported(guard.Decision{}), cmpopts.IgnoreFields(guard.Decision{}, "Cached", "Age", "RetryAfter")); diff != "" {
-				t.Errorf("%s: refusal %d (-want +got):\n%s", endpoint, i+2, diff)
-			}
-		}
-	}
-}
 
 func TestDecide_refundInvalidatesCachedRefusal(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, g *guard.Guard, d *guard.Decision) error{

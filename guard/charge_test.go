@@ -89,31 +89,6 @@ func TestCharge_rejectsOtherText(t *testing.T) {
 	}
 }
 
-// What a charge does not have is an error, or nothing.
-func TestCharge_ofNothing(t *testing.T) {
-	var none *guard.Charge
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, chat(streams(1)), guard.Options{})
-	held := decide(t, g, ada).Charge
-	held.Detach()
-	for what, c := range map[string]*guard.Charge{"none": none, "detached": held} {
-		if err := c.Settle(t.Context(), 1); !errors.Is(err, fcall.ErrArgument) {
-			t.Errorf("%s: settle: %v", what, err)
-		}
-		left, renewed := c.Renew(t.Context())
-		released, err := c.Release(t.Context())
-		if left != 0 || renewed != nil || released || err != nil || c.Keep() != nil || c.Text() != "" || c.ExpiresAfter() != 0 || c.Reserved() != 0 {
-			t.Errorf("%s: kept for %v (%v), released %v (%v), text %q", what, left, renewed, released, err, c.Text())
-		}
-		c.Count(t.Context(), false)
-		c.End(t.Context(), guard.End{Gone: true})
-	}
-	guard.WaitBackground(g)
-	if d := decide(t, g, ada); d.Allowed {
-		t.Error("the end of a charge that was detached released its place")
-	}
-}
-
 // renew renews the places of a charge in some process, and reports whether it still has its places.
 func renew(t *testing.T, g *guard.Guard, lease string) bool {
 	t.Helper()

@@ -1,8 +1,6 @@
 package guard_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -89,27 +86,6 @@ func TestDecide_knownReceiptOfARefusedClientIsCached(t *testing.T) {
 	}
 }
 
-// Nor while it asks for more than the receipt has paid and the budget has left.
-func TestDecide_hugeRepeatsAreCached(t *testing.T) {
-	rdb, _ := inProcess(t)
-	trips := 0
-	g := newGuard(t, rdb, budgeted(), guard.Options{Observers: asked(&trips)})
-	ask := func(receipt string, estimate fcall.Micros) *guard.Decision {
-		return decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt, Estimate: estimate})
-	}
-	ask("fp:c1:ada", 100_000)
-	ask("fp:c2:ada", 500_000)
-	trips = 0
-	for range 10 {
-		if d := ask("fp:c1:ada", 900_000); d.Allowed || d.Reason != guard.ReasonBudget {
-			t.Fatalf("a huge repeat: %+v", d)
-		}
-	}
-	if trips != 1 {
-		t.Errorf("ten refused repeats made %d calls", trips)
-	}
-}
-
 func TestDecide_refusedAttemptsReachRedisUntilBlocked(t *testing.T) {
 	rdb, _ := inProcess(t)
 	p := chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute})
@@ -170,19 +146,6 @@ func TestDecide_cachedRefusalAllocatesNothing(t *testing.T) {
 		allowed = allowed || err != nil || d.Allowed || !d.Cached
 	}); n > 0 || allowed {
 		t.Errorf("%v allocations, want none; not cached: %v", n, allowed)
-	}
-}
-
-// A long receipt is stored by its digest. A client that sends the digest does not send the receipt.
-func TestDecide_receiptThatLooksLikeADigest(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute}), guard.Options{})
-	long := strings.Repeat("r", 1000)
-	sum := sha256.Sum256([]byte(long))
-	for _, receipt := range []string{long, "~" + hex.EncodeToString(sum[:])} {
-		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt}); d.Duplicate {
-			t.Errorf("a receipt of %d bytes is known", len(receipt))
-		}
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
@@ -233,20 +232,6 @@ func TestDecide_reportsMultipliedLimits(t *testing.T) {
 	}
 }
 
-// Clients without a subject would share one bucket, with Redis and without.
-func TestDecide_rejectsEmptySubject(t *testing.T) {
-	rdb, _ := inProcess(t)
-	dead := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	t.Cleanup(func() { _ = dead.Close() })
-	for _, client := range []*redis.Client{rdb, dead} {
-		g := newGuard(t, client, chat(policy.Limit{Name: "rate", Kind: policy.GCRA, Limit: 4, Window: time.Second}), guard.Options{})
-		d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat"})
-		if !errors.Is(err, fcall.ErrArgument) || d != nil && d.Allowed {
-			t.Errorf("Decide: %+v, %v, want ErrArgument", d, err)
-		}
-	}
-}
-
 func TestSetPolicy_keepsThePolicyIfACheckFails(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
@@ -431,15 +416,6 @@ func TestDecide_quotaInThisProcess(t *testing.T) {
 	clock.Advance(end)
 	if d := decide(t, g, asAda); !d.Allowed {
 		t.Errorf("the first in April: %+v", d)
-	}
-}
-
-func TestDecide_quotaHeadersSayWhenThePeriodEnds(t *testing.T) {
-	rdb, clock := inProcess(t)
-	g := newGuard(t, rdb, chat(policy.Limit{Name: "day", Kind: policy.Quota, Limit: 2, Every: policy.Day}), guard.Options{}.WithLocalClock(clock))
-	limits, policies := web.RateLimit(decide(t, g, asAda))
-	if limits != `"day";r=1;t=43200` || policies != `"day";q=2;w=86400` {
-		t.Errorf("got %s and %s", limits, policies)
 	}
 }
 

@@ -209,17 +209,6 @@ func withOwn(p *policy.Policy) *policy.Policy {
 	return &q
 }
 
-// A caller that stops waiting gets its context's error.
-func TestPrefetch_cancelled(t *testing.T) {
-	p := hot(10)
-	g := newGuard(t, client(t, silentServer(t)), p, guard.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if d, err := g.Decide(ctx, anyRequest); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, guard.ErrUnavailable) {
-		t.Error(d, err)
-	}
-}
-
 // held delays the answers to calls for tokens: each is told to calls, and goes on after a receive from answer.
 type held struct{ calls, answer chan struct{} }
 

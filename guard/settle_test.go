@@ -56,25 +56,6 @@ func TestCharge_endRetriesAFailedSettlement(t *testing.T) {
 	}
 }
 
-// A panic of a hook behind a request does not end the process.
-func TestCharge_endSurvivesAPanic(t *testing.T) {
-	rdb, _ := inProcess(t)
-	once := true
-	g := newGuard(t, rdb, budgeted(), guard.Options{Observers: on(func(guard.Settled) {
-		if once {
-			once = false
-			panic("an observer")
-		}
-	})})
-	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}).Charge.End(t.Context(), guard.End{Gone: true})
-	if err := g.Close(); err != nil { // waits for it
-		t.Fatal(err)
-	}
-	if got := spent(t, g, "ip=ada"); got != 0 {
-		t.Errorf("%v is spent", got)
-	}
-}
-
 func TestCharge_anotherProcessSettles(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
@@ -94,34 +75,6 @@ func TestCharge_anotherProcessSettles(t *testing.T) {
 	}
 	if got := spent(t, g, "ip=ada"); got != 70_000 {
 		t.Errorf("%v is spent", got)
-	}
-}
-
-func TestCharge_duplicateReservesNothing(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g := newGuard(t, rdb, budgeted(), guard.Options{})
-	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "fp:c1:ada"}
-	first, second := decide(t, g, r), decide(t, g, r)
-	if !second.Duplicate {
-		t.Fatalf("the second: %+v", second)
-	}
-	second.Charge.End(t.Context(), guard.End{Gone: true})
-	guard.WaitBackground(g)
-	if got := spent(t, g, "ip=ada"); got != 100_000 {
-		t.Errorf("after the end of the duplicate %v is spent", got)
-	}
-	if err := first.Charge.Settle(t.Context(), 60_000); err != nil {
-		t.Fatal(err)
-	}
-	if got := spent(t, g, "ip=ada"); got != 60_000 {
-		t.Errorf("after the first one was settled %v is spent", got)
-	}
-	third := decide(t, g, r)
-	if err := third.Charge.Settle(t.Context(), 5_000); err != nil {
-		t.Fatal(err)
-	}
-	if got := spent(t, g, "ip=ada"); got != 65_000 {
-		t.Errorf("after a duplicate spent 5000 more, %v is spent", got)
 	}
 }
 

@@ -106,32 +106,6 @@ func TestWatch_configMap(t *testing.T) {
 	wantNext(t, all, "3s")
 }
 
-func TestWatch_folderRemovedAndRestored(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "etc")
-	path := filepath.Join(dir, "policy.yaml")
-	do(t, os.Mkdir(dir, 0o700))
-	write(t, path, "timeout: 1s")
-	all := watch(t, path)
-	wantNext(t, all, "1s")
-	do(t, os.RemoveAll(dir))
-	if got := next(t, all); !errors.Is(got.err, os.ErrNotExist) {
-		t.Fatalf("got %+v", got)
-	}
-	do(t, os.Mkdir(dir, 0o700))
-	write(t, path, "timeout: 2s")
-	wantNext(t, all, "2s")
-}
-
-func TestWatch_missingFileAppears(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "policy.yaml")
-	all := watch(t, path)
-	if got := next(t, all); !errors.Is(got.err, os.ErrNotExist) {
-		t.Fatalf("got %+v", got)
-	}
-	write(t, path, "timeout: 1s")
-	wantNext(t, all, "1s")
-}
-
 // A policy that guard refuses is no change. reload.All tries it again: what it depends on may be there now.
 func TestWatch_refusedPolicy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")

@@ -100,24 +100,6 @@ func serveOnly(t *testing.T, yaml string) *grpcguard.Interceptor {
 	return serve(t, yaml, grpcguard.Options{}, nil).interceptor
 }
 
-func TestMethods_unmatchedIsRefused(t *testing.T) {
-	refused := answer{Code: codes.Unimplemented, Reason: "NOT_FOUND"}
-	for name, c := range map[string]struct {
-		options grpcguard.Options
-		want    map[string]answer
-	}{
-		"calls":    {grpcguard.Options{}, map[string]answer{"/chat.Chat/Ask": {}, "/chat.Chat/Say": refused, "/chat.Chat/Listen": refused}},
-		"messages": {grpcguard.Options{Sent: func(string) string { return "ask" }}, map[string]answer{"/chat.Chat/Ask": {}, "/chat.Chat/Listen": refused}},
-	} {
-		f := serve(t, "unmatched: refuse\n"+`endpoints: [{name: ask, match: ["/chat.Chat/Ask"], limits: [{name: minute, limit: 1000, window: 1m}]}]`, c.options, nil)
-		for method, want := range c.want {
-			if diff := cmp.Diff(want, answerOf(f.call(t.Context(), method, "x-api-key", "ada"))); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", name, method, diff)
-			}
-		}
-	}
-}
-
 // An exempt method is decided by nothing, however often and by whom it is called, and no other spelling of a method is exempt.
 func TestExempt_methods(t *testing.T) {
 	everything := func(string) string { return "all" }

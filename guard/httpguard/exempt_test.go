@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 )
 
@@ -109,25 +107,6 @@ func TestExempt_ofOptionsIsForPreflights(t *testing.T) {
 		s.Config.Handler.ServeHTTP(w, r)
 		if counted := w.Header().Get("RateLimit") != ""; counted == exempt {
 			t.Errorf("with %q: %d %v", headers, w.Code, w.Header())
-		}
-	}
-}
-
-// A health check passes while its address is blocked and over every limit, costs no call, and has no fields.
-func TestExempt_nothingDecidesTheRequest(t *testing.T) {
-	rdb, _ := inProcess(t)
-	s := serve(t, rdb, parse(t, exempting), httpguard.Options{}, nil)
-	for i, want := range []int{http.StatusOK, http.StatusTooManyRequests, http.StatusTooManyRequests} {
-		if got := s.get(t); got.Status != want {
-			t.Fatalf("request %d: %+v, want %d", i, got, want)
-		}
-	}
-	if err := rdb.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if diff := cmp.Diff(answer{Status: http.StatusOK}, read(t, "GET /healthz", s)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package httpguard_test
 
 import (
 	"maps"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -86,42 +85,5 @@ func TestServers_concurrentRequestsOfOneKey(t *testing.T) {
 		}
 		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, repeated(number)))
 		expect(t, "the first again, repeated as often as it may be", map[int]int{429: 2}, s.atOnce(t, 2, repeated(func(int) string { return "one" })))
-	})
-}
-
-// The connection breaks after the response; the client retries with the same receipt.
-func TestServers_retryAfterACutConnectionIsChargedOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, rdb *redis.Client) {
-		var mu sync.Mutex
-		served := 0
-		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, func(http.ResponseWriter, *http.Request) {
-			mu.Lock()
-			defer mu.Unlock()
-			if served++; served%2 == 1 {
-				panic(http.ErrAbortHandler)
-			}
-		})
-		s.Client().Transport.(*http.Transport).DisableKeepAlives = true // else it retries by itself
-		for range 3 {
-			key := fcall.NewToken()
-			for attempt := range 2 {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Header.Set("Idempotency-Key", key)
-				r.Header.Set("X-API-Key", "ada")
-				response, err := s.Client().Do(r)
-				if (err != nil) != (attempt == 0) {
-					t.Fatalf("attempt %d: %v", attempt+1, err)
-				}
-				if err == nil {
-					_ = response.Body.Close()
-				}
-			}
-		}
-		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10, time.Hour); n != 3 {
-			t.Errorf("three requests, each sent twice, were charged %d", n)
-		}
 	})
 }
