@@ -3,6 +3,7 @@ package fcall_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -47,4 +48,16 @@ func TestCall_allocations(t *testing.T) {
 			})
 		}
 	}
+}
+
+func slidingLogArgs(c *fcall.Client, fn *fcall.Function, limit int64) *fcall.Args {
+	a := c.Args(fn, 2, 5)
+	a.Key("user-12345", "log")
+	a.Key("user-12345", "receipts")
+	a.Int(limit)
+	a.Duration(time.Minute)
+	a.OptText("")
+	a.OptDuration(0)
+	a.Bool(false)
+	return a
 }
