@@ -2,6 +2,7 @@ package property_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -206,6 +207,68 @@ func callCostReset(subject string, limits []model.CostLimit) costCall {
 			return answer{reply: budget.ResetResult{Existed: existed}, changed: existed}
 		},
 	}
+}
+
+// Whatever the slices are, the spending of any window stays within the budget, and what is refused would not have fitted if every charge had
+// counted a sixtieth of a window longer.
+func TestCost_isExactToASlice(t *testing.T) {
+	suite := suites.Budgets
+	suite.Engines = suites.AtEnds
+	suite.Each(t, func(t *testing.T, s *luatest.Server, client *budget.Client) {
+		for seed, window := range []time.Duration{7 * time.Millisecond, time.Second, 10*time.Second + 13*time.Microsecond, time.Hour} {
+			type charge struct {
+				at     time.Time
+				amount int64
+			}
+			const most = 100
+			var charges []charge
+			spent := func(span time.Duration) (sum int64) {
+				for _, c := range charges {
+					if s.Now().Sub(c.at) < span {
+						sum += c.amount
+					}
+				}
+				return sum
+			}
+			admitted, refused := 0, 0
+			random := rand.New(rand.NewPCG(uint64(seed), 0))
+			budgets := budget.PackBudget(budget.Budget{Budget: most, Window: window})
+			for i := range 1000 {
+				s.Advance(t, (time.Duration(random.ExpFloat64()*float64(window)) / 30).Truncate(time.Microsecond))
+				estimate := random.Int64N(15)
+				got, err := client.Reserve(t.Context(), budget.ReserveParams{
+					Subject: fcall.Subject(window.String()), Receipt: fmt.Sprint(i), Estimate: fcall.Micros(estimate), Budgets: budgets,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case got.Allowed:
+					admitted++
+					charges = append(charges, charge{s.Now(), estimate})
+					if sum := spent(window); sum > most {
+						t.Fatalf("%s: %d of %d are spent in a window, after call %d", window, sum, most, i)
+					}
+				case spent(window+window/60)+estimate <= most:
+					t.Fatalf("%s: %d is refused with %d of %d spent in a window and a slice, in call %d", window, estimate, spent(window+window/60), most, i)
+				default:
+					refused++
+				}
+				if got.Allowed && random.IntN(4) == 0 {
+					last := &charges[len(charges)-1]
+					last.amount = random.Int64N(estimate + 1)
+					if _, err := client.Settle(t.Context(), budget.SettleParams{
+						Subject: fcall.Subject(window.String()), Receipt: fmt.Sprint(i), Actual: fcall.Micros(last.amount), Budgets: budgets,
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if admitted < 100 || refused < 100 {
+				t.Errorf("%s: %d admitted and %d refused: too few to tell", window, admitted, refused)
+			}
+		}
+	})
 }
 
 // Histories of thousands of charges on one bucket, with windows, budgets, holds and penalties that differ from call to call.
