@@ -32,7 +32,7 @@ type answer struct {
 	asks    []ask
 }
 
-// answerOf reads a response, as docs/outbound.md lists. endpoint is the request's, which has a limit of its own at some APIs.
+// answerOf reads a response, as docs/reference/outbound.md lists. endpoint is the request's, which has a limit of its own at some APIs.
 func answerOf(response *http.Response, endpoint string, now time.Time) *answer {
 	a := &answer{Header: response.Header, refuses: response.StatusCode >= 400, at: now}
 	if date, err := http.ParseTime(a.Get("Date")); err == nil {
