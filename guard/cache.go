@@ -15,21 +15,21 @@ import (
 // blockScope is the scope of cached blocks that hold for all endpoints. Those of the policy's blocks have the block's.
 var blockScope = new(plan)
 
-func ownKey(ep *plan, w *whom) refusals.Key {
-	return refusals.Key{Scope: ep.scope, Subject: w.ownSubjects(ep), Variant: w.variant()}
+func ownKey(plan *plan, w *whom) refusals.Key {
+	return refusals.Key{Scope: plan.scope, Subject: w.ownSubjects(plan), Variant: w.variant()}
 }
 
 func blockKey(subject string) refusals.Key { return refusals.Key{Scope: blockScope, Subject: subject} }
 
 // namedKey is that of the block that an endpoint names; it must have one.
-func namedKey(ep *plan, subject string) refusals.Key {
-	return refusals.Key{Scope: ep.block, Subject: subject}
+func namedKey(plan *plan, subject string) refusals.Key {
+	return refusals.Key{Scope: plan.block, Subject: subject}
 }
 
-func globalKey(ep *plan, i int) refusals.Key { return refusals.Key{Scope: ep.rows[i].scope} }
+func globalKey(plan *plan, i int) refusals.Key { return refusals.Key{Scope: plan.rows[i].scope} }
 
-func receiptKey(ep *plan, w *whom, r *Request) refusals.Key {
-	return refusals.Key{Scope: ep.scope, Subject: w.client, Receipt: r.Receipt}
+func receiptKey(plan *plan, w *whom, r *Request) refusals.Key {
+	return refusals.Key{Scope: plan.scope, Subject: w.client, Receipt: r.Receipt}
 }
 
 // A refusal is a decision that refuses, and what the request would have cost. It is not changed.
@@ -45,10 +45,10 @@ type cost struct {
 	units    []Amount // of the endpoint
 }
 
-func costOf(ep *plan, w *whom, r *Request) cost {
+func costOf(plan *plan, w *whom, r *Request) cost {
 	c := cost{r.Weight, r.Estimate, w.units}
 	if c.estimate == 0 {
-		c.estimate = ep.estimate
+		c.estimate = plan.estimate
 	}
 	return c
 }
@@ -68,7 +68,7 @@ func (c cost) atLeast(other cost) bool {
 const lessFor = 100 * time.Millisecond
 
 // covers reports whether a request with a cost is refused as well, at some age of the refusal.
-func (f *refusal) covers(ep *plan, c cost, age time.Duration) bool {
+func (f *refusal) covers(plan *plan, c cost, age time.Duration) bool {
 	d := f.decision
 	if c.atLeast(f.cost) {
 		return true
@@ -77,7 +77,7 @@ func (f *refusal) covers(ep *plan, c cost, age time.Duration) bool {
 		return false
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; l.Refuses() && l.Remaining < ep.costOf(l.Endpoint, l.Name, c.weight) {
+		if l := &d.Limits[i]; l.Refuses() && l.Remaining < plan.costOf(l.Endpoint, l.Name, c.weight) {
 			return true
 		}
 	}
@@ -91,24 +91,24 @@ func (f *refusal) covers(ep *plan, c cost, age time.Duration) bool {
 
 // cachedRefusal fills in a cached refusal: of the request's subjects, of a block, or of a global limit. The subjects' own limits do not refuse
 // a receipt that this process admitted, because Redis may admit it again.
-func (g *Guard) cachedRefusal(d *Decision, ep *plan, w *whom, r *Request, at monotime.Time) bool {
+func (g *Guard) cachedRefusal(d *Decision, plan *plan, w *whom, r *Request, at monotime.Time) bool {
 	if g.refusals.Empty(at) {
 		return false
 	}
-	known := r.Receipt != "" && g.refusals.HasReceipt(receiptKey(ep, w, r))
-	if !known && !ep.countsAttempts && g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
+	known := r.Receipt != "" && g.refusals.HasReceipt(receiptKey(plan, w, r))
+	if !known && !plan.countsAttempts && g.fillFromCache(d, ownKey(plan, w), plan, w, r, at) {
 		return true
 	}
 	for _, s := range r.Subjects {
-		if g.fillFromCache(d, blockKey(s), ep, w, r, at) {
+		if g.fillFromCache(d, blockKey(s), plan, w, r, at) {
 			return true
 		}
 	}
-	if ep.countsAttempts {
-		return w.attempts != "" && g.fillFromCache(d, namedKey(ep, w.attempts), ep, w, r, at)
+	if plan.countsAttempts {
+		return w.attempts != "" && g.fillFromCache(d, namedKey(plan, w.attempts), plan, w, r, at)
 	}
 	for i := range w.rows.all() {
-		if ep.rows[i].limit.Global && g.fillFromCache(d, globalKey(ep, i), ep, w, r, at) {
+		if plan.rows[i].limit.Global && g.fillFromCache(d, globalKey(plan, i), plan, w, r, at) {
 			return true
 		}
 	}
@@ -116,9 +116,9 @@ func (g *Guard) cachedRefusal(d *Decision, ep *plan, w *whom, r *Request, at mon
 }
 
 // fillFromCache fills in the refusal that is cached under a key.
-func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *plan, w *whom, r *Request, at monotime.Time) bool {
+func (g *Guard) fillFromCache(d *Decision, key refusals.Key, plan *plan, w *whom, r *Request, at monotime.Time) bool {
 	found, age, ok := g.refusals.Find(key, at)
-	if !ok || !found.covers(ep, costOf(ep, w, r), age) {
+	if !ok || !found.covers(plan, costOf(plan, w, r), age) {
 		return false
 	}
 	kept := found.decision
@@ -133,34 +133,34 @@ func (g *Guard) fillFromCache(d *Decision, key refusals.Key, ep *plan, w *whom, 
 // cacheOutcome caches a refusal that ends by waiting, or a receipt that Redis admitted. If refused requests are attempts, it caches only blocks,
 // because further attempts must reach Redis. It does not cache the attempt that starts a block: its wait may come from a limit and outlast
 // the block.
-func (g *Guard) cacheOutcome(ep *plan, w *whom, r *Request, d *Decision, at monotime.Time) {
+func (g *Guard) cacheOutcome(plan *plan, w *whom, r *Request, d *Decision, at monotime.Time) {
 	if g.refusals == nil {
 		return
 	}
 	// Its repeats are used up, or it asks for more than it has paid, of which each try would be a call.
 	if r.Receipt != "" && !d.Allowed && (!d.Duplicate || d.refusesMoney()) && d.Fallback == FallbackNone && d.Reason != ReasonBlocked {
-		g.refusals.ForgetReceipt(receiptKey(ep, w, r))
+		g.refusals.ForgetReceipt(receiptKey(plan, w, r))
 	}
 	switch {
 	case d.Allowed:
-		if r.Receipt != "" && ep.dedup > 0 {
-			g.refusals.AddReceipt(receiptKey(ep, w, r), ep.dedup)
+		if r.Receipt != "" && plan.dedup > 0 {
+			g.refusals.AddReceipt(receiptKey(plan, w, r), plan.dedup)
 		}
 	case d.Fallback != FallbackNone || !waitHelps(d.Reason) || d.Reason == ReasonAttempts:
 	case d.Reason == ReasonBlocked: // a block refuses every request of its subject, one of the policy at the endpoints that name it
 		block := &Decision{Reason: ReasonBlocked, Refused: d.Refused, Block: d.Block, RetryAfter: d.block, Strikes: d.Strikes}
 		key := blockKey(d.Refused)
 		if d.Block != "" {
-			key = namedKey(ep, d.Refused)
+			key = namedKey(plan, d.Refused)
 		}
 		g.refusals.Add(key, &refusal{decision: block}, []string{d.Refused}, at, d.block)
-	case ep.outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
-	case ep.countsAttempts || d.needsPlace() && d.Reason != ReasonGlobal:
+	case plan.outbound && slices.ContainsFunc(d.Budgets, func(b BudgetState) bool { return !b.Allowed }): // others may settle less than they reserved
+	case plan.countsAttempts || d.needsPlace() && d.Reason != ReasonGlobal:
 	case d.Reason == ReasonGlobal:
-		g.cacheGlobalRefusals(ep, w, r, d, at)
+		g.cacheGlobalRefusals(plan, w, r, d, at)
 	default:
 		kept := *d
-		g.refusals.Add(ownKey(ep, w), &refusal{&kept, costOf(ep, w, r)}, affectedSubjects(d), at, d.RetryAfter)
+		g.refusals.Add(ownKey(plan, w), &refusal{&kept, costOf(plan, w, r)}, affectedSubjects(d), at, d.RetryAfter)
 	}
 }
 
@@ -168,12 +168,12 @@ func (g *Guard) cacheOutcome(ep *plan, w *whom, r *Request, d *Decision, at mono
 func (d *Decision) refusesMoney() bool { return d.Reason == ReasonBudget || d.Reason == ReasonPenalty }
 
 // cacheGlobalRefusals caches the global limits that refuse, for the requests of all subjects.
-func (g *Guard) cacheGlobalRefusals(ep *plan, w *whom, r *Request, d *Decision, at monotime.Time) {
+func (g *Guard) cacheGlobalRefusals(plan *plan, w *whom, r *Request, d *Decision, at monotime.Time) {
 	for i := range w.rows.all() {
 		for n := range d.Limits {
-			if l := &d.Limits[n]; ep.rows[i].limit.Global && l.Subject == w.rowSubjects[i] && l.Refuses() && l.Kind != policy.Concurrency {
+			if l := &d.Limits[n]; plan.rows[i].limit.Global && l.Subject == w.rowSubjects[i] && l.Refuses() && l.Kind != policy.Concurrency {
 				alone := &Decision{Reason: ReasonGlobal, RetryAfter: l.RetryAfter, Limits: d.Limits[n : n+1 : n+1]}
-				g.refusals.Add(globalKey(ep, i), &refusal{alone, cost{weight: r.Weight}}, []string{l.Subject}, at, l.RetryAfter)
+				g.refusals.Add(globalKey(plan, i), &refusal{alone, cost{weight: r.Weight}}, []string{l.Subject}, at, l.RetryAfter)
 			}
 		}
 	}
@@ -202,14 +202,14 @@ func affectedSubjects(d *Decision) []string {
 // returns the request; KnownRefusal does not call it while this process knows of no refusal.
 func (g *Guard) KnownRefusal(ctx context.Context, request func() Request) *Decision {
 	start := monotime.Now()
-	rules := g.rules.Load()
-	overrides := rules.current()
+	snapshot := g.snapshot.Load()
+	overrides := snapshot.current()
 	if overrides == nil && g.refusals.Empty(start) {
 		return nil
 	}
 	r := request()
 	asked := &r
-	ep, err := rules.plan(asked.Endpoint)
+	plan, err := snapshot.plan(asked.Endpoint)
 	if err != nil || asked.check() != nil {
 		return nil
 	}
@@ -217,13 +217,13 @@ func (g *Guard) KnownRefusal(ctx context.Context, request func() Request) *Decis
 		r.Weight = 1
 	}
 	var resolved whom
-	rules.resolve(&resolved, ep, asked, overrides)
+	snapshot.resolve(&resolved, plan, asked, overrides)
 	d := &Decision{Endpoint: r.Endpoint, Subject: resolved.client}
 	if overridden(overrides, d, asked) {
 		if d.Allowed {
 			return nil
 		}
-	} else if overrides.lifts() || rules.hasTariffs() || ep.dedup > 0 || !g.refusedAlone(d, ep, &resolved, &r, start) {
+	} else if overrides.lifts() || snapshot.hasTariffs() || plan.dedup > 0 || !g.refusedAlone(d, plan, &resolved, &r, start) {
 		return nil
 	}
 	if len(g.options.Observers) > 0 {
@@ -233,20 +233,20 @@ func (g *Guard) KnownRefusal(ctx context.Context, request func() Request) *Decis
 }
 
 // refusedAlone fills in a cached refusal by a block, or by a limit that counts one of the subjects alone.
-func (g *Guard) refusedAlone(d *Decision, ep *plan, w *whom, r *Request, at monotime.Time) bool {
+func (g *Guard) refusedAlone(d *Decision, plan *plan, w *whom, r *Request, at monotime.Time) bool {
 	for _, s := range r.Subjects {
-		if g.fillFromCache(d, blockKey(s), ep, w, r, at) {
+		if g.fillFromCache(d, blockKey(s), plan, w, r, at) {
 			return true
 		}
 	}
-	if ep.blocksAlone() && w.attempts != "" && g.fillFromCache(d, namedKey(ep, w.attempts), ep, w, r, at) {
+	if plan.blocksAlone() && w.attempts != "" && g.fillFromCache(d, namedKey(plan, w.attempts), plan, w, r, at) {
 		return true
 	}
-	if ep.countsAttempts || !g.fillFromCache(d, ownKey(ep, w), ep, w, r, at) {
+	if plan.countsAttempts || !g.fillFromCache(d, ownKey(plan, w), plan, w, r, at) {
 		return false
 	}
 	for i := range d.Limits {
-		if l := &d.Limits[i]; l.Refuses() && !ep.countsAlone(l.Endpoint, l.Name) {
+		if l := &d.Limits[i]; l.Refuses() && !plan.countsAlone(l.Endpoint, l.Name) {
 			return false
 		}
 	}

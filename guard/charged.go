@@ -166,10 +166,10 @@ func reservesMore(c *call) bool {
 }
 
 // spentReservations returns reservations that nobody made, of a request that has spent its units: settling one records what was spent.
-func spentReservations(ep *plan, r *Request, w *whom, split bool) (all []callReservation) {
+func spentReservations(plan *plan, r *Request, w *whom, split bool) (all []callReservation) {
 	w.rows = 0
 	var q ask
-	q.build(ep, r, w, split)
+	q.build(plan, r, w, split)
 	for i := range q.calls {
 		in := func(unit string) bool {
 			return slices.ContainsFunc(r.Units, func(a Amount) bool { return a.Unit == unit })

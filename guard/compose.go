@@ -126,10 +126,10 @@ func (d *Decision) addBudgets(q *ask) {
 }
 
 // budgetState returns budget i as a call has it.
-func budgetState(ep *plan, w *whom, i int, b *genguard.Budget) BudgetState {
+func budgetState(plan *plan, w *whom, i int, b *genguard.Budget) BudgetState {
 	return BudgetState{
-		Name: ep.budgetPolicy(i).Name, Subject: w.budgetSubjects[i], Unit: b.Unit, Budget: millionths(b.Unit, b.Budget), Window: cmp.Or(b.Window, b.Next.Sub(b.Start)),
-		Every: ep.budgetPolicy(i).Every,
+		Name: plan.budgetPolicy(i).Name, Subject: w.budgetSubjects[i], Unit: b.Unit, Budget: millionths(b.Unit, b.Budget), Window: cmp.Or(b.Window, b.Next.Sub(b.Start)),
+		Every: plan.budgetPolicy(i).Every,
 	}
 }
 
@@ -144,10 +144,10 @@ func refusingAccount(q *ask, c *call) string {
 }
 
 // refusingOwnRow returns the first row that refuses and is not global, or -1.
-func refusingOwnRow(ep *plan, c *call) int {
+func refusingOwnRow(plan *plan, c *call) int {
 	n := 0
 	for i := range c.limits.rows.all() {
-		if l := &ep.rows[i].limit; n < len(c.result.Limits) && !c.result.Limits[n].Allowed && !l.Shadow && !l.Global {
+		if l := &plan.rows[i].limit; n < len(c.result.Limits) && !c.result.Limits[n].Allowed && !l.Shadow && !l.Global {
 			return i
 		}
 		n++

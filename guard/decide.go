@@ -47,50 +47,47 @@ func (g *Guard) report(ctx context.Context, e Decided, d *Decision) {
 // decide fills in an empty decision, and in seen what observers are told of the way to it. It keeps none of them.
 func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, seen *Decided, start monotime.Time) error {
 	g.overrides.start()
-	rules := g.rules.Load().forSubjects(r.Subjects)
-	ep, err := rules.plan(r.Endpoint)
+	snapshot := g.snapshot.Load().forSubjects(r.Subjects)
+	plan, err := snapshot.plan(r.Endpoint)
 	if err != nil {
 		return err
 	}
 	if err := r.check(); err != nil {
 		return err
 	}
-	if name := rules.policy.Undefined(r.Subjects); name != "" {
-		if g.options.RejectUndefined {
-			return r.undefined(name)
-		}
+	if name := snapshot.policy.Undefined(r.Subjects); name != "" {
 		seen.Undefined = name
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
 	var resolved whom
-	overrides := rules.current()
-	if err := rules.resolve(&resolved, ep, r, overrides); err != nil {
+	overrides := snapshot.current()
+	if err := snapshot.resolve(&resolved, plan, r, overrides); err != nil {
 		return err
 	}
 	d.Endpoint, d.Subject = r.Endpoint, resolved.client
 	if overridden(overrides, d, r) {
 		return nil
 	}
-	if !resolved.counted(ep) && !ep.unbounded {
+	if !resolved.counted(plan) && !plan.unbounded {
 		return r.uncounted()
 	}
-	if g.cachedRefusal(d, ep, &resolved, r, start) {
+	if g.cachedRefusal(d, plan, &resolved, r, start) {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wait := patienceOf(ctx, rules.policy.Timeout, r.Timeout)
-	if ep.prefetched != 0 && r.Weight == 1 && !ep.countsAttempts {
-		return g.decidePrefetched(ctx, d, ep, &resolved, r, wait, seen, start)
+	wait := patienceOf(ctx, snapshot.policy.Timeout, r.Timeout)
+	if plan.prefetched != 0 && r.Weight == 1 && !plan.countsAttempts {
+		return g.decidePrefetched(ctx, d, plan, &resolved, r, wait, seen, start)
 	}
 	q := queries.Get().(*ask)
-	q.build(ep, r, &resolved, g.split.Load())
+	q.build(plan, r, &resolved, g.split.Load())
 	err = g.ask(ctx, d, q, wait, seen)
 	if err == nil {
-		g.cacheOutcome(ep, &resolved, r, d, start)
+		g.cacheOutcome(plan, &resolved, r, d, start)
 	}
 	if err == nil && d.Allowed && d.Charge == nil && d.Fallback == FallbackNone {
 		queries.Put(q) // any other goes on being used: by a charge, a refund or a call that is late

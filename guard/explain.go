@@ -38,9 +38,9 @@ type Explanation struct {
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
-	all := g.rules.Load()
-	rules := all.forSubjects(r.Subjects)
-	ep, err := rules.plan(r.Endpoint)
+	all := g.snapshot.Load()
+	snapshot := all.forSubjects(r.Subjects)
+	plan, err := snapshot.plan(r.Endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +48,18 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 		return nil, err
 	}
 	var resolved whom
-	overrides := rules.current()
-	if err := rules.resolve(&resolved, ep, &r, overrides); err != nil {
+	overrides := snapshot.current()
+	if err := snapshot.resolve(&resolved, plan, &r, overrides); err != nil {
 		return nil, err
 	}
 	e := &Explanation{
 		Request: r,
 		Subject: resolved.client, Attempts: resolved.attempts, Challenge: resolved.challenge,
-		ChallengeRequired: ep.params.ChallengeRequired, Counted: resolved.counted(ep), Unbounded: ep.unbounded,
+		ChallengeRequired: plan.params.ChallengeRequired, Counted: resolved.counted(plan), Unbounded: plan.unbounded,
 		Plan: all.policy.Plan(r.Subjects), Multiplied: overrides.multiplied(r.Subjects),
 	}
 	if e.Attempts != "" {
-		e.Block = ep.block.Name
+		e.Block = plan.block.Name
 	}
 	var d Decision
 	if overridden(overrides, &d, &r) {
@@ -68,19 +68,19 @@ func (g *Guard) Explain(r Request) (*Explanation, error) {
 			e.Allowed = resolved.client
 		}
 	}
-	for i := range ep.rows {
-		row := &ep.rows[i]
+	for i := range plan.rows {
+		row := &plan.rows[i]
 		if !resolved.rows.has(i) {
 			e.Missing = append(e.Missing, row.name)
 			continue
 		}
-		e.Limits = append(e.Limits, limitState(row, &ep.limitShape(&resolved, 1<<i, share{}).each[0], resolved.rowSubjects[i]))
+		e.Limits = append(e.Limits, limitState(row, &plan.limitShape(&resolved, 1<<i, share{}).each[0], resolved.rowSubjects[i]))
 	}
 	if resolved.budgets != 0 {
-		e.Estimate, e.Units = ep.estimate, resolved.units
+		e.Estimate, e.Units = plan.estimate, resolved.units
 	}
 	for i := range resolved.budgets.all() {
-		e.Budgets = append(e.Budgets, budgetState(ep, &resolved, i, &ep.budgetShape(&resolved, 1<<i, share{}).each[0]))
+		e.Budgets = append(e.Budgets, budgetState(plan, &resolved, i, &plan.budgetShape(&resolved, 1<<i, share{}).each[0]))
 	}
 	return e, nil
 }

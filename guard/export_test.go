@@ -9,19 +9,19 @@ import (
 
 // Refuse caches refusals of subjects.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
-	rules := g.rules.Load()
-	ep, err := rules.plan(endpoint)
+	snapshot := g.snapshot.Load()
+	plan, err := snapshot.plan(endpoint)
 	if err != nil {
 		panic(err)
 	}
 	for _, s := range subjects {
 		var w whom
-		rules.resolve(&w, ep, &Request{Subjects: []string{s}}, nil)
+		snapshot.resolve(&w, plan, &Request{Subjects: []string{s}}, nil)
 		d := &Decision{Endpoint: endpoint, Subject: s, Reason: ReasonLimit, RetryAfter: retryAfter}
 		for i := range w.rows.all() {
-			d.Limits = append(d.Limits, limitState(&ep.rows[i], &ep.rows[i].limit, s))
+			d.Limits = append(d.Limits, limitState(&plan.rows[i], &plan.rows[i].limit, s))
 		}
-		g.cacheOutcome(ep, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, monotime.Now())
+		g.cacheOutcome(plan, &w, &Request{Endpoint: endpoint, Subjects: []string{s}, Weight: 1}, d, monotime.Now())
 	}
 }
 

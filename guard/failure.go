@@ -112,7 +112,7 @@ type verdict struct {
 // failureModes applies the policy's failure modes to the calls that Redis did not decide.
 func failureModes(q *ask) verdict {
 	var v verdict
-	ep := q.plan
+	plan := q.plan
 	apply := func(f policy.OnFailure, name string, decideLocally func()) {
 		switch f {
 		case policy.Closed:
@@ -129,19 +129,19 @@ func failureModes(q *ask) verdict {
 			continue
 		}
 		for n := range c.limits.rows.all() {
-			apply(ep.rows[n].onFailure, ep.rows[n].name, func() { v.localFallback.rows |= 1 << n })
+			apply(plan.rows[n].onFailure, plan.rows[n].name, func() { v.localFallback.rows |= 1 << n })
 		}
 		if c.budgets != nil {
 			for n := range c.budgets.rows.all() {
-				b := ep.budgetPolicy(n)
+				b := plan.budgetPolicy(n)
 				apply(b.OnFailure, b.Name, func() { v.localFallback.budgets |= 1 << n })
 			}
 		}
 		if c.params.Block != "" {
-			apply(ep.block.OnFailure, ep.block.Name, func() { v.localFallback.attempts = true })
+			apply(plan.block.OnFailure, plan.block.Name, func() { v.localFallback.attempts = true })
 		}
 		if c.challenge {
-			apply(ep.onChallenge, "challenge", func() {})
+			apply(plan.onChallenge, "challenge", func() {})
 		}
 	}
 	return v

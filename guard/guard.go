@@ -46,16 +46,11 @@ type Options struct {
 	// LocalBytes is the heap for subjects of limits with on_failure: local in this process, besides 6 MiB for their engine. The engine
 	// evicts the least recently used subjects. Defaults to 64 MiB.
 	LocalBytes int64
-	// NoSharing gives each call its own round trip; see fcall.Options. Defaults to false.
-	NoSharing bool
 	// NoAutoLoad keeps guard from loading missing libraries; see fcall.Options. Defaults to false.
 	NoAutoLoad bool
 	// NoOverrides ignores overrides that operators set at run time (rlfunc override). Guard otherwise polls Redis for them in one
 	// goroutine, from the first decision until Close. Defaults to false.
 	NoOverrides bool
-	// RejectUndefined makes a subject whose identity the policy does not define an error, fcall.ErrArgument. Otherwise no limit counts that
-	// subject, and guard logs the identity at most once a second. Defaults to false.
-	RejectUndefined bool
 	// Observers get each event. They run on the goroutine of what they observe, so they must not block or change anything. Packages telemetry
 	// and report have observers. Defaults to one that logs failures, breaker changes and policies to slog's default logger, each
 	// message at most once a second.
@@ -71,7 +66,7 @@ type Options struct {
 type Guard struct {
 	rdb         fcall.Caller
 	options     Options
-	rules       atomic.Pointer[snapshot]
+	snapshot    atomic.Pointer[snapshot]
 	asker       asker
 	function    string                          // server-side name of the function that decides
 	split       atomic.Bool                     // keys may be on several servers, so each subject needs its own call
@@ -108,7 +103,7 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
 	}
-	clients := fcall.Options{Namespace: complete.Namespace, NoAutoLoad: o.NoAutoLoad, NoSharing: o.NoSharing}
+	clients := fcall.Options{Namespace: complete.Namespace, NoAutoLoad: o.NoAutoLoad}
 	client, err := genguard.New(rdb, clients)
 	if err != nil {
 		return nil, fmt.Errorf("new guard: %w", err)
@@ -191,7 +186,7 @@ func (g *Guard) breakerChanged(node string, open bool) {
 func (g *Guard) Options() Options { return g.options }
 
 // Policy returns the current policy with its defaults filled in.
-func (g *Guard) Policy() *policy.Policy { return g.rules.Load().policy }
+func (g *Guard) Policy() *policy.Policy { return g.snapshot.Load().policy }
 
 // SetPolicy replaces the policy from the next request on. If p is not valid, it returns an error and keeps the old policy. The namespace
 // cannot change, because all counts would be lost.
@@ -234,16 +229,16 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 
 // install activates a complete policy. It starts the local engine for the first policy that needs one.
 func (g *Guard) install(p *policy.Policy) error {
-	rules := compile(p, g.clock, g.startBatches(p.Timeout))
-	if rules.needsLocal() && g.local.Load() == nil {
+	snapshot := compile(p, g.clock, g.startBatches(p.Timeout))
+	if snapshot.needsLocal() && g.local.Load() == nil {
 		local, err := newLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
 		if err != nil {
 			return err
 		}
 		g.local.Store(local)
 	}
-	old := g.rules.Load()
-	g.overrides.install(rules, func() { g.rules.Store(rules) })
+	old := g.snapshot.Load()
+	g.overrides.install(snapshot, func() { g.snapshot.Store(snapshot) })
 	if old != nil {
 		g.background(old.closeBatches)
 	}
@@ -307,7 +302,7 @@ func (g *Guard) surviving(work func()) func() {
 // their leases end. Requests that wait go on: end their contexts first. It does not close the Redis client.
 func (g *Guard) Close() error {
 	g.overrides.close()
-	g.rules.Load().closeBatches()
+	g.snapshot.Load().closeBatches()
 	g.places.close()
 	g.localPlaces.close()
 	g.work.Wait()

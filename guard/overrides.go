@@ -35,12 +35,12 @@ type overrideWatch struct {
 	stop   context.CancelFunc
 	end    sync.WaitGroup
 
-	mu      sync.Mutex
-	rules   *snapshot // of the current policy
-	held    []override.ListOverridesResult
-	asked   monotime.Time // when they were listed
-	ending  *time.Timer   // fires when the next override expires
-	ignored string        // last logged text, so that it is logged once
+	mu       sync.Mutex
+	snapshot *snapshot // of the current policy
+	held     []override.ListOverridesResult
+	asked    monotime.Time // when they were listed
+	ending   *time.Timer   // fires when the next override expires
+	ignored  string        // last logged text, so that it is logged once
 }
 
 // follow configures the watch to poll Redis, within its bounds.
@@ -75,11 +75,11 @@ func (w *overrideWatch) close() {
 	}
 }
 
-// install sets the rules of a new policy and applies the overrides to them. It calls store while the overrides cannot change.
-func (w *overrideWatch) install(rules *snapshot, store func()) {
+// install sets the snapshot of a new policy and applies the overrides to it. It calls store while the overrides cannot change.
+func (w *overrideWatch) install(snapshot *snapshot, store func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rules = rules
+	w.snapshot = snapshot
 	w.apply()
 	store()
 }
@@ -122,12 +122,12 @@ func (w *overrideWatch) take(r *override.ListResult, asked monotime.Time) {
 	w.apply()
 }
 
-// apply applies the overrides to the rules, and again when the next one expires. It logs those that guards ignore.
+// apply applies the overrides to the snapshot, and again when the next one expires. It logs those that guards ignore.
 func (w *overrideWatch) apply() {
 	since := monotime.Now().Since(w.asked)
 	w.held = slices.DeleteFunc(w.held, func(o override.ListOverridesResult) bool { return o.Left <= since })
 	var ignored []string
-	w.rules.override(overrides.Of(w.rules.policy, w.held, func(o *override.ListOverridesResult, err error) {
+	w.snapshot.override(overrides.Of(w.snapshot.policy, w.held, func(o *override.ListOverridesResult, err error) {
 		short := shortened(o.Subject)
 		ignored = append(ignored, fmt.Sprintf("%q: %s", short, strings.ReplaceAll(err.Error(), o.Subject, short)))
 	}))

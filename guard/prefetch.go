@@ -25,7 +25,7 @@ type Prefetch struct {
 // Prefetches returns the prefetched limits, sorted by name. The counts begin with the policy.
 func (g *Guard) Prefetches() []Prefetch {
 	var all []Prefetch
-	g.rules.Load().eachBatch(func(name string, l *prefetch.Limiter) { all = append(all, Prefetch{name, l.Stats()}) })
+	g.snapshot.Load().eachBatch(func(name string, l *prefetch.Limiter) { all = append(all, Prefetch{name, l.Stats()}) })
 	slices.SortFunc(all, func(a, b Prefetch) int { return cmp.Compare(a.Limit, b.Limit) })
 	return all
 }
@@ -77,57 +77,57 @@ const maxPrefetched = 4
 // decidePrefetched decides a request with limits that are prefetched. It takes their tokens first, and returns them if anything refuses.
 // If the request asks for nothing else, it does not call Redis.
 func (g *Guard) decidePrefetched(
-	ctx context.Context, d *Decision, ep *plan, w *whom, r *Request, wait patience, seen *Decided, start monotime.Time,
+	ctx context.Context, d *Decision, plan *plan, w *whom, r *Request, wait patience, seen *Decided, start monotime.Time,
 ) (err error) {
 	var t tokens
-	if err := t.take(ctx, ep, wait); err != nil {
-		g.refundTokens(ctx, ep, &t)
+	if err := t.take(ctx, plan, wait); err != nil {
+		g.refundTokens(ctx, plan, &t)
 		return err
 	}
-	if refused := t.refused(ep); refused >= 0 {
-		g.refundTokens(ctx, ep, &t)
-		t.describe(d, ep, w)
+	if refused := t.refused(plan); refused >= 0 {
+		g.refundTokens(ctx, plan, &t)
+		t.describe(d, plan, w)
 		d.Reason, d.RetryAfter = ReasonGlobal, t.each[refused].RetryAfter
 		return nil
 	}
 	request, rows := r, w.rows
 	others := rows &^ (t.decided | t.failed)
 	switch {
-	case others != 0 || ep.asks(w, request):
+	case others != 0 || plan.asks(w, request):
 		q := new(ask)
 		w.rows = others
-		q.build(ep, request, w, g.split.Load())
+		q.build(plan, request, w, g.split.Load())
 		w.rows = rows
 		if t.failed != 0 {
 			q.addUndecided(t.failed, t.cause)
 		}
 		wait.most -= monotime.Now().Since(start)
 		if err = g.ask(ctx, d, q, wait, seen); err == nil {
-			g.cacheOutcome(ep, w, r, d, start)
+			g.cacheOutcome(plan, w, r, d, start)
 		}
 	case t.failed != 0:
-		q := &ask{plan: ep, request: *request, whom: *w}
+		q := &ask{plan: plan, request: *request, whom: *w}
 		q.addUndecided(t.failed, t.cause)
 		err = g.conclude(ctx, d, q)
 	default:
 		d.Allowed = true
 	}
 	if err != nil || !d.Allowed {
-		g.refundTokens(ctx, ep, &t)
+		g.refundTokens(ctx, plan, &t)
 	}
 	if err == nil {
-		t.describe(d, ep, w)
+		t.describe(d, plan, w)
 	}
 	return err
 }
 
 // take takes a token of each prefetched limit, until one refuses. It returns an error if the caller stopped waiting.
-func (t *tokens) take(ctx context.Context, ep *plan, wait patience) error {
-	for i := range ep.prefetched.all() {
+func (t *tokens) take(ctx context.Context, plan *plan, wait patience) error {
+	for i := range plan.prefetched.all() {
 		if t.count == maxPrefetched {
 			return nil
 		}
-		l := ep.rows[i].tokens
+		l := plan.rows[i].tokens
 		decision, ok := l.Try()
 		if !ok {
 			var err error
@@ -146,7 +146,7 @@ func (t *tokens) take(ctx context.Context, ep *plan, wait patience) error {
 		t.decided |= 1 << i
 		t.rows[t.count], t.each[t.count] = i, decision
 		t.count++
-		if !decision.Allowed && !ep.rows[i].limit.Shadow {
+		if !decision.Allowed && !plan.rows[i].limit.Shadow {
 			return nil
 		}
 	}
@@ -160,18 +160,18 @@ func takeWithin(ctx context.Context, l *prefetch.Limiter, wait patience) (prefet
 }
 
 // refused returns the last token's position if its limit refuses the request, or -1.
-func (t *tokens) refused(ep *plan) int {
-	if last := t.count - 1; last >= 0 && !t.each[last].Allowed && !ep.rows[t.rows[last]].limit.Shadow {
+func (t *tokens) refused(plan *plan) int {
+	if last := t.count - 1; last >= 0 && !t.each[last].Allowed && !plan.rows[t.rows[last]].limit.Shadow {
 		return last
 	}
 	return -1
 }
 
 // describe adds the limits to the decision.
-func (t *tokens) describe(d *Decision, ep *plan, w *whom) {
+func (t *tokens) describe(d *Decision, plan *plan, w *whom) {
 	d.Limits = slices.Grow(d.Limits, t.count)
 	for n := range t.count {
-		row, got := &ep.rows[t.rows[n]], &t.each[n]
+		row, got := &plan.rows[t.rows[n]], &t.each[n]
 		state := limitState(row, &row.limit, w.rowSubjects[t.rows[n]])
 		state.Allowed, state.Remaining, state.RetryAfter, state.ResetAfter = got.Allowed, got.Remaining, got.RetryAfter, got.ResetAfter
 		d.Limits = append(d.Limits, state)
@@ -179,10 +179,10 @@ func (t *tokens) describe(d *Decision, ep *plan, w *whom) {
 }
 
 // refundTokens returns the tokens of a request that does not use them, in the background: a batch that has ended needs a call.
-func (g *Guard) refundTokens(ctx context.Context, ep *plan, t *tokens) {
+func (g *Guard) refundTokens(ctx context.Context, plan *plan, t *tokens) {
 	for n := range t.count {
 		if decision := t.each[n]; decision.Allowed {
-			tokens := ep.rows[t.rows[n]].tokens
+			tokens := plan.rows[t.rows[n]].tokens
 			g.finish(ctx, func(ctx context.Context) { tokens.Refund(ctx, decision) })
 		}
 	}
@@ -215,23 +215,23 @@ func (b *batches) of(r planLimit, p *policy.Prefetch, clock func() time.Time) *p
 }
 
 // eachBatch calls f with each limit's name in Redis and its batches.
-func (rules *snapshot) eachBatch(f func(name string, l *prefetch.Limiter)) {
-	rules.batches.mu.Lock()
-	defer rules.batches.mu.Unlock()
-	for name, l := range rules.batches.byName {
+func (s *snapshot) eachBatch(f func(name string, l *prefetch.Limiter)) {
+	s.batches.mu.Lock()
+	defer s.batches.mu.Unlock()
+	for name, l := range s.batches.byName {
 		f(name, l)
 	}
 }
 
 // closeBatches refunds the tokens that this process holds. Redis decides further requests.
-func (rules *snapshot) closeBatches() {
-	rules.eachBatch(func(_ string, l *prefetch.Limiter) { l.Close() })
+func (s *snapshot) closeBatches() {
+	s.eachBatch(func(_ string, l *prefetch.Limiter) { l.Close() })
 }
 
 // asks reports whether the request asks Redis for more than its limits.
-func (ep *plan) asks(w *whom, r *Request) bool {
-	return w.budgets != 0 || ep.dedup > 0 && r.Receipt != "" ||
-		ep.challenge != nil && (ep.params.ChallengeRequired || r.Challenge != "")
+func (plan *plan) asks(w *whom, r *Request) bool {
+	return w.budgets != 0 || plan.dedup > 0 && r.Receipt != "" ||
+		plan.challenge != nil && (plan.params.ChallengeRequired || r.Challenge != "")
 }
 
 // addUndecided adds a call that failed, for global rows whose batch failed. Failure modes decide it.

@@ -31,7 +31,7 @@ type Request struct {
 	Endpoint string
 	// Subjects identify the client, for example "user=42" and "ip=203.0.113.7": at most one for each identity of the policy. Package
 	// identity reads them from requests, and [policy.Policy.Subject] checks and spells one. No limit counts an identity that the policy
-	// does not define, for example a misspelled one or one that a new policy has dropped; see [Options.RejectUndefined].
+	// does not define, for example a misspelled one or one that a new policy has dropped; see [Decided].
 	Subjects []string
 	// Receipt is an idempotency key, for an endpoint with idempotency in the policy; any other ignores it. A repeat by the same client to
 	// the same endpoint is not charged again. Defaults to none: each request is charged.
@@ -98,11 +98,6 @@ func (r *Request) uncounted() error {
 		got = fmt.Sprintf("%q", r.Subjects)
 	}
 	return argumentError("Subjects", "have an identity that a limit of "+r.Endpoint+" counts", got)
-}
-
-// undefined returns the error of a request with a subject whose identity the policy does not define.
-func (r *Request) undefined(name string) error {
-	return argumentError("Subjects", "be of identities that the policy defines", strconv.Quote(name))
 }
 
 func argumentError(name, must, got string) error {

@@ -212,8 +212,8 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 
 // spent returns the reservations that record what a request has spent, none if an override exempts it.
 func (g *Guard) spent(r *Request) (func(split bool) []callReservation, error) {
-	rules, request := g.rules.Load().forSubjects(r.Subjects), r
-	ep, err := rules.plan(r.Endpoint)
+	snapshot, request := g.snapshot.Load().forSubjects(r.Subjects), r
+	plan, err := snapshot.plan(r.Endpoint)
 	if err == nil {
 		err = request.check()
 	}
@@ -222,15 +222,15 @@ func (g *Guard) spent(r *Request) (func(split bool) []callReservation, error) {
 	}
 	var resolved whom
 	var d Decision
-	overrides := rules.current()
-	if err := rules.resolve(&resolved, ep, request, overrides); err != nil {
+	overrides := snapshot.current()
+	if err := snapshot.resolve(&resolved, plan, request, overrides); err != nil {
 		return nil, err
 	}
 	return func(split bool) []callReservation {
 		if overridden(overrides, &d, request) && d.Allowed {
 			return nil
 		}
-		return spentReservations(ep, request, &resolved, split)
+		return spentReservations(plan, request, &resolved, split)
 	}, nil
 }
 

@@ -22,11 +22,11 @@ type shapeCache struct {
 
 const maxShapes = 1024
 
-func (rules *shapeCache) store(in *sync.Map, key, p any) {
-	if rules.count.Add(1) > maxShapes {
-		rules.limits.Clear()
-		rules.budgets.Clear()
-		rules.count.Store(1)
+func (snapshot *shapeCache) store(in *sync.Map, key, p any) {
+	if snapshot.count.Add(1) > maxShapes {
+		snapshot.limits.Clear()
+		snapshot.budgets.Clear()
+		snapshot.count.Store(1)
 	}
 	in.Store(key, p)
 }
@@ -91,22 +91,22 @@ func setPeriod(l *genguard.Limit, b calendar.Boundaries) {
 }
 
 // limitShape returns some rows of the endpoint, from the cache if possible.
-func (ep *plan) limitShape(w *whom, rows rowSet, share share) *limitShape {
+func (plan *plan) limitShape(w *whom, rows rowSet, share share) *limitShape {
 	key := limitsKey{rows: rows, share: share, factors: encodeFactors(rows, w.factors)}
-	known, ok := ep.shapes.limits.Load(key)
-	if ok && known.(*limitShape).current(ep.clock) {
+	known, ok := plan.shapes.limits.Load(key)
+	if ok && known.(*limitShape).current(plan.clock) {
 		return known.(*limitShape)
 	}
 	p := &limitShape{rows: rows}
 	for i := range rows.all() {
-		r := &ep.rows[i]
+		r := &plan.rows[i]
 		limit := r.limit
-		limit.Limit, limit.Burst = share.apply(limit.Limit, ep.share), share.apply(limit.Burst, ep.share)
+		limit.Limit, limit.Burst = share.apply(limit.Limit, plan.share), share.apply(limit.Burst, plan.share)
 		if w.factors != nil && !limit.Global {
 			limit.Limit, limit.Burst = agreed.MultiplyLimit(limit.Kind, limit.Limit, w.factors[i]), agreed.MultiplyLimit(limit.Kind, limit.Burst, w.factors[i])
 		}
 		if r.calendar != nil {
-			b := r.calendar.Around(ep.clock())
+			b := r.calendar.Around(plan.clock())
 			setPeriod(&limit, b)
 			p.narrow(b)
 		}
@@ -114,9 +114,9 @@ func (ep *plan) limitShape(w *whom, rows rowSet, share share) *limitShape {
 	}
 	p.pack = genguard.PackLimit(p.each...)
 	if ok {
-		ep.shapes.limits.Store(key, p) // in place of an ended period
+		plan.shapes.limits.Store(key, p) // in place of an ended period
 	} else {
-		ep.shapes.store(&ep.shapes.limits, key, p)
+		plan.shapes.store(&plan.shapes.limits, key, p)
 	}
 	return p
 }
@@ -161,21 +161,21 @@ type budgetShape struct {
 }
 
 // budgetShape returns some budgets of the endpoint, from the cache if possible.
-func (ep *plan) budgetShape(w *whom, rows rowSet, share share) *budgetShape {
+func (plan *plan) budgetShape(w *whom, rows rowSet, share share) *budgetShape {
 	key := budgetsKey{rows, share, encode(rows, w.raised)}
-	known, ok := ep.shapes.budgets.Load(key)
-	if ok && known.(*budgetShape).current(ep.clock) {
+	known, ok := plan.shapes.budgets.Load(key)
+	if ok && known.(*budgetShape).current(plan.clock) {
 		return known.(*budgetShape)
 	}
 	p := &budgetShape{rows: rows}
 	for i := range rows.all() {
-		b := ep.budgets[i].Budget
+		b := plan.budgets[i].Budget
 		if w.raised != nil {
 			b.Budget = fcall.Micros(w.raised[i])
 		}
-		b.Budget = fcall.Micros(share.apply(int64(b.Budget), ep.share))
-		if c := ep.budgets[i].calendar; c != nil {
-			period := c.Around(ep.clock())
+		b.Budget = fcall.Micros(share.apply(int64(b.Budget), plan.share))
+		if c := plan.budgets[i].calendar; c != nil {
+			period := c.Around(plan.clock())
 			b.Previous, b.Start, b.Next, b.After = period.Previous, period.Start, period.Next, period.After
 			p.narrow(period)
 		}
@@ -183,9 +183,9 @@ func (ep *plan) budgetShape(w *whom, rows rowSet, share share) *budgetShape {
 	}
 	p.pack = genguard.PackBudget(p.each...)
 	if ok {
-		ep.shapes.budgets.Store(key, p) // in place of an ended period
+		plan.shapes.budgets.Store(key, p) // in place of an ended period
 	} else {
-		ep.shapes.store(&ep.shapes.budgets, key, p)
+		plan.shapes.store(&plan.shapes.budgets, key, p)
 	}
 	return p
 }

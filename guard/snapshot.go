@@ -15,7 +15,7 @@ import (
 	"github.com/rlfunc/rlfunc/internal/agreed"
 )
 
-// snapshot are a compiled policy.
+// A snapshot is all that a policy compiles to.
 type snapshot struct {
 	policy *policy.Policy
 
@@ -28,7 +28,7 @@ type snapshot struct {
 }
 
 // hasTariffs reports whether some clients have other limits.
-func (rules *snapshot) hasTariffs() bool { return len(rules.tariffs) > 0 }
+func (s *snapshot) hasTariffs() bool { return len(s.tariffs) > 0 }
 
 // A plan is what an endpoint's requests are checked against. A call evaluates the rows whose identities the request has.
 type plan struct {
@@ -86,85 +86,85 @@ type planBudget struct {
 }
 
 // budgetPolicy returns a budget as the policy has it.
-func (ep *plan) budgetPolicy(i int) *policy.Budget { return ep.budgets[i].policy }
+func (plan *plan) budgetPolicy(i int) *policy.Budget { return plan.budgets[i].policy }
 
 // compile compiles a policy that was checked and completed. It starts the batches of its limits. clock finds the periods of quotas.
 func compile(p *policy.Policy, clock func() time.Time, start batchStarter) *snapshot {
 	batches := &batches{start: start, byName: map[string]*prefetch.Limiter{}}
-	rules := compileTariff(p, clock, batches)
-	rules.exceptions = new(atomic.Pointer[exceptions])
-	rules.override(nil, nil)
+	s := compileTariff(p, clock, batches)
+	s.exceptions = new(atomic.Pointer[exceptions])
+	s.override(nil, nil)
 	if p.Plans == nil {
-		return rules
+		return s
 	}
-	rules.tariffs = make(map[string]func() *snapshot, len(p.Plans.Named))
+	s.tariffs = make(map[string]func() *snapshot, len(p.Plans.Named))
 	for name := range p.Plans.Named {
-		rules.tariffs[name] = sync.OnceValue(func() *snapshot {
+		s.tariffs[name] = sync.OnceValue(func() *snapshot {
 			tariff := compileTariff(p.ForPlan(name), clock, batches)
-			tariff.exceptions = rules.exceptions
+			tariff.exceptions = s.exceptions
 			return tariff
 		})
 	}
-	return rules
+	return s
 }
 
 // forSubjects returns the tariff that one of the subjects has, or the policy's own limits.
-func (rules *snapshot) forSubjects(subjects []string) *snapshot {
-	if name := rules.policy.Plan(subjects); name != "" {
-		return rules.tariffs[name]()
+func (s *snapshot) forSubjects(subjects []string) *snapshot {
+	if name := s.policy.Plan(subjects); name != "" {
+		return s.tariffs[name]()
 	}
-	return rules
+	return s
 }
 
 // compileTariff compiles one set of limits.
 func compileTariff(p *policy.Policy, clock func() time.Time, batches *batches) *snapshot {
-	rules := &snapshot{
+	s := &snapshot{
 		policy: p, clock: clock, batches: batches,
 		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*plan, len(p.Endpoints)),
 	}
 	for i := range p.Endpoints {
-		rules.byName[p.Endpoints[i].Name] = rules.compile(&p.Endpoints[i])
+		s.byName[p.Endpoints[i].Name] = s.compile(&p.Endpoints[i])
 	}
 	for i := range p.Upstreams {
 		alone := p.Outbound(&p.Upstreams[i])
-		ep := (&snapshot{policy: alone, clock: clock, batches: batches}).compile(&alone.Endpoints[0])
-		ep.outbound = true
-		rules.byName[p.Upstreams[i].Name] = ep
+		plan := (&snapshot{policy: alone, clock: clock, batches: batches}).compile(&alone.Endpoints[0])
+		plan.outbound = true
+		s.byName[p.Upstreams[i].Name] = plan
 	}
-	return rules
+	return s
 }
 
 // compile compiles one endpoint.
-func (rules *snapshot) compile(e *policy.Endpoint) *plan {
-	p, ep := rules.policy, &plan{endpoint: e, unbounded: e.Unbounded, share: rules.policy.Share, clock: rules.clock}
-	ep.scope = ep
+func (s *snapshot) compile(e *policy.Endpoint) *plan {
+	p, plan := s.policy, &plan{endpoint: e, unbounded: e.Unbounded, share: s.policy.Share, clock: s.clock}
+	plan.scope = plan
 	// Limits of one subject stand together, and global limits last, so that a refusal names the client's own limit first.
 	for _, global := range []bool{false, true} {
 		for i := range p.Limits {
-			ep.add(rules, "", &p.Limits[i], global)
+			plan.add(s, "", &p.Limits[i], global)
 		}
 		for i := range e.Limits {
-			ep.add(rules, e.Name, &e.Limits[i], global)
+			plan.add(s, e.Name, &e.Limits[i], global)
 		}
 	}
 	if e.Idempotency != nil {
-		ep.dedup, ep.repeats = e.Idempotency.For, e.Idempotency.Repeats
+		plan.dedup, plan.repeats = e.Idempotency.For, e.Idempotency.Repeats
 	}
-	ep.addCost(p, e)
-	ep.addBlock(p, e)
+	plan.addCost(p, e)
+	plan.addBlock(p, e)
 	if c := e.Challenge; c != nil {
-		ep.challenge = new(newGrouping(p, c.By, ""))
-		ep.params.ChallengeRequired, ep.onChallenge = c.Required, policy.Closed // a process alone cannot know whether it was consumed
+		plan.challenge = new(newGrouping(p, c.By, ""))
+		plan.params.ChallengeRequired, plan.onChallenge = c.Required, policy.Closed // a process alone cannot know whether it was consumed
 		if p.OnFailure == policy.Open {
-			ep.onChallenge = policy.Open
+			plan.onChallenge = policy.Open
 		}
 	}
-	ep.countsAttempts = ep.attempts != nil
-	return ep
+	plan.countsAttempts = plan.attempts != nil
+	return plan
 }
 
 // add adds a limit if it matches global.
-func (ep *plan) add(rules *snapshot, endpoint string, l *policy.Limit, global bool) {
+func (plan *plan) add(snapshot *snapshot, endpoint string, l *policy.Limit, global bool) {
 	if l.By.Global() != global {
 		return
 	}
@@ -175,50 +175,50 @@ func (ep *plan) add(rules *snapshot, endpoint string, l *policy.Limit, global bo
 			Cost: new(l.Weight), Shadow: l.Shadow, Global: global,
 		},
 		name: l.Name, endpoint: endpoint, kind: l.Kind, onFailure: l.OnFailure, count: l.Count, scope: l,
-		grouping: newGrouping(rules.policy, l.By, limitName),
+		grouping: newGrouping(snapshot.policy, l.By, limitName),
 	}
 	r.calendar, _ = l.Calendar() // the policy was checked
 	if l.Kind == policy.Concurrency {
 		r.limit.Window = l.Lease
-		ep.concurrent |= 1 << len(ep.rows)
+		plan.concurrent |= 1 << len(plan.rows)
 	}
 	if l.Prefetch != nil {
-		r.tokens = rules.batches.of(r, l.Prefetch, ep.clock)
-		ep.prefetched |= 1 << len(ep.rows)
+		r.tokens = snapshot.batches.of(r, l.Prefetch, plan.clock)
+		plan.prefetched |= 1 << len(plan.rows)
 	}
-	ep.counting = ep.counting || l.Count != nil
+	plan.counting = plan.counting || l.Count != nil
 	if l.Shadow {
 		r.onFailure = policy.Open
 	}
-	ep.rows = append(ep.rows, r)
+	plan.rows = append(plan.rows, r)
 }
 
-func (ep *plan) addCost(p *policy.Policy, e *policy.Endpoint) {
+func (plan *plan) addCost(p *policy.Policy, e *policy.Endpoint) {
 	if e.Cost == nil {
 		return
 	}
-	ep.params.Hold, ep.penalty = e.Cost.Hold, e.Cost.Penalty
-	ep.estimate = fcall.Micros(e.Cost.Estimate)
+	plan.params.Hold, plan.penalty = e.Cost.Hold, e.Cost.Penalty
+	plan.estimate = fcall.Micros(e.Cost.Estimate)
 	for i := range p.Budgets {
 		b := &p.Budgets[i]
 		row := genguard.Budget{Budget: fcall.Micros(b.Budget), Window: b.Window, Unit: b.Unit, Name: b.Name}
 		if b.Unit != "" {
 			row.Budget /= wholeUnit
-			if !slices.ContainsFunc(ep.units, func(a Amount) bool { return a.Unit == b.Unit }) {
-				ep.units = append(ep.units, Amount{Unit: b.Unit, N: e.Cost.Units[b.Unit]})
+			if !slices.ContainsFunc(plan.units, func(a Amount) bool { return a.Unit == b.Unit }) {
+				plan.units = append(plan.units, Amount{Unit: b.Unit, N: e.Cost.Units[b.Unit]})
 			}
 		}
 		periods, _ := b.Calendar() // the policy was checked
-		ep.budgets = append(ep.budgets, planBudget{Budget: row, policy: b, grouping: newGrouping(p, b.By, agreed.GlobalAccount), calendar: periods})
+		plan.budgets = append(plan.budgets, planBudget{Budget: row, policy: b, grouping: newGrouping(p, b.By, agreed.GlobalAccount), calendar: periods})
 	}
 }
 
-func (ep *plan) addBlock(p *policy.Policy, e *policy.Endpoint) {
+func (plan *plan) addBlock(p *policy.Policy, e *policy.Endpoint) {
 	b := p.BlockOf(e)
 	if b == nil {
 		return
 	}
-	ep.block, ep.attempts = b, new(newGrouping(p, b.By, ""))
+	plan.block, plan.attempts = b, new(newGrouping(p, b.By, ""))
 	var tiers []genguard.AdmitTiers
 	for _, t := range b.Tiers {
 		tiers = append(tiers, genguard.AdmitTiers{Threshold: t.Threshold, Window: t.Window, Block: t.Block})
@@ -227,17 +227,17 @@ func (ep *plan) addBlock(p *policy.Policy, e *policy.Endpoint) {
 	for _, d := range b.Escalation {
 		escalation = append(escalation, genguard.AdmitEscalation{Block: d})
 	}
-	ep.params.Tiers, ep.params.Escalation = genguard.PackAdmitTiers(tiers...), genguard.PackAdmitEscalation(escalation...)
-	ep.params.Block, ep.params.StrikeMemory = b.Name, b.StrikeMemory
-	ep.params.CountRefused = b.Attempts == policy.CountRefused
+	plan.params.Tiers, plan.params.Escalation = genguard.PackAdmitTiers(tiers...), genguard.PackAdmitEscalation(escalation...)
+	plan.params.Block, plan.params.StrikeMemory = b.Name, b.StrikeMemory
+	plan.params.CountRefused = b.Attempts == policy.CountRefused
 }
 
 // needsLocal reports whether any failure mode is local.
-func (rules *snapshot) needsLocal() bool {
-	for _, ep := range rules.byName {
+func (s *snapshot) needsLocal() bool {
+	for _, plan := range s.byName {
 		local := func(r planLimit) bool { return r.onFailure == policy.Local }
 		spends := func(b planBudget) bool { return b.policy.OnFailure == policy.Local }
-		if ep.block != nil && ep.block.OnFailure == policy.Local || slices.ContainsFunc(ep.rows, local) || slices.ContainsFunc(ep.budgets, spends) {
+		if plan.block != nil && plan.block.OnFailure == policy.Local || slices.ContainsFunc(plan.rows, local) || slices.ContainsFunc(plan.budgets, spends) {
 			return true
 		}
 	}
@@ -245,10 +245,10 @@ func (rules *snapshot) needsLocal() bool {
 }
 
 // plan returns an endpoint or upstream by its name.
-func (rules *snapshot) plan(name string) (*plan, error) {
-	ep, ok := rules.byName[name]
+func (s *snapshot) plan(name string) (*plan, error) {
+	plan, ok := s.byName[name]
 	if !ok {
 		return nil, fmt.Errorf("decide %q: %w", name, ErrEndpoint)
 	}
-	return ep, nil
+	return plan, nil
 }

@@ -29,9 +29,9 @@ type whom struct {
 }
 
 // resolve fills in the subjects that the rows of an endpoint count. It returns an error for an amount in a unit that no budget has.
-func (rules *snapshot) resolve(w *whom, ep *plan, r *Request, o *exceptions) (err error) {
+func (s *snapshot) resolve(w *whom, plan *plan, r *Request, o *exceptions) (err error) {
 	subjects := r.Subjects
-	if w.units, err = inUnits("guard.decide", ep.units, r.Units); err != nil {
+	if w.units, err = inUnits("guard.decide", plan.units, r.Units); err != nil {
 		return err
 	}
 	if len(r.Unreserved) > 0 {
@@ -44,45 +44,45 @@ func (rules *snapshot) resolve(w *whom, ep *plan, r *Request, o *exceptions) (er
 		}
 		w.units[i].N = max(w.units[i].N, 1)
 	}
-	for i := range ep.rows {
-		if w.rowSubjects[i] = ep.rows[i].grouping.subject(subjects); w.rowSubjects[i] != "" {
+	for i := range plan.rows {
+		if w.rowSubjects[i] = plan.rows[i].grouping.subject(subjects); w.rowSubjects[i] != "" {
 			w.rows |= 1 << i
 		}
 	}
-	w.client = rules.client.subject(subjects)
+	w.client = s.client.subject(subjects)
 	if w.client == "" && len(subjects) > 0 {
 		w.client = subjects[0]
 	}
-	if len(ep.budgets) > 0 {
-		w.budgetSubjects = make([]string, len(ep.budgets))
+	if len(plan.budgets) > 0 {
+		w.budgetSubjects = make([]string, len(plan.budgets))
 	}
-	for i := range ep.budgets {
-		if w.budgetSubjects[i] = ep.budgets[i].grouping.subject(subjects); w.budgetSubjects[i] != "" {
+	for i := range plan.budgets {
+		if w.budgetSubjects[i] = plan.budgets[i].grouping.subject(subjects); w.budgetSubjects[i] != "" {
 			w.budgets |= 1 << i
 		}
 	}
-	w.attempts, w.challenge = ep.attempts.subject(subjects), ep.challenge.subject(subjects)
+	w.attempts, w.challenge = plan.attempts.subject(subjects), plan.challenge.subject(subjects)
 	if o == nil {
 		return nil
 	}
 	if o.multiply {
-		w.factors = make([]int64, len(ep.rows))
-		for i := range ep.rows {
-			w.factors[i] = ep.rows[i].grouping.factor(subjects, o.lookup)
+		w.factors = make([]int64, len(plan.rows))
+		for i := range plan.rows {
+			w.factors[i] = plan.rows[i].grouping.factor(subjects, o.lookup)
 		}
 	}
-	w.raised = ep.raised(w, subjects, o)
+	w.raised = plan.raised(w, subjects, o)
 	return nil
 }
 
 // raised returns what overrides make of the budgets: a factor first, then a top-up. It returns nil if they raise none.
-func (ep *plan) raised(w *whom, subjects []string, o *exceptions) []int64 {
+func (plan *plan) raised(w *whom, subjects []string, o *exceptions) []int64 {
 	if !o.multiply && len(o.topUps) == 0 {
 		return nil
 	}
-	all, more := make([]int64, len(ep.budgets)), false
-	for i := range ep.budgets {
-		b, subject := &ep.budgets[i], w.budgetSubjects[i]
+	all, more := make([]int64, len(plan.budgets)), false
+	for i := range plan.budgets {
+		b, subject := &plan.budgets[i], w.budgetSubjects[i]
 		if b.grouping.global != "" {
 			subject = policy.ByAll
 		}
@@ -105,17 +105,17 @@ func (w *whom) variant() string {
 }
 
 // counted reports whether any row that can refuse counts the request.
-func (w *whom) counted(ep *plan) bool {
+func (w *whom) counted(plan *plan) bool {
 	for i := range w.rows.all() {
-		if !ep.rows[i].limit.Shadow {
+		if !plan.rows[i].limit.Shadow {
 			return true
 		}
 	}
-	return w.attempts != "" && !ep.params.CountRefused
+	return w.attempts != "" && !plan.params.CountRefused
 }
 
 // ownSubjects joins the subjects of all rows that are not global. A cached refusal is valid for requests with the same ones.
-func (w *whom) ownSubjects(ep *plan) string {
+func (w *whom) ownSubjects(plan *plan) string {
 	var room [maxRows]string
 	names := room[:0]
 	add := func(s string) {
@@ -124,7 +124,7 @@ func (w *whom) ownSubjects(ep *plan) string {
 		}
 	}
 	for i := range w.rows.all() {
-		if !ep.rows[i].limit.Global {
+		if !plan.rows[i].limit.Global {
 			add(w.rowSubjects[i])
 		}
 	}
@@ -234,21 +234,21 @@ func (w *grouping) subject(subjects []string) string {
 }
 
 // countsAlone reports whether a limit counts one identity, neither a combination nor the first of several.
-func (ep *plan) countsAlone(endpoint, limit string) bool {
-	return slices.ContainsFunc(ep.rows, func(r planLimit) bool {
+func (plan *plan) countsAlone(endpoint, limit string) bool {
+	return slices.ContainsFunc(plan.rows, func(r planLimit) bool {
 		return r.endpoint == endpoint && r.name == limit && len(r.grouping.parts) == 1 && len(r.grouping.parts[0]) == 1
 	})
 }
 
 // blocksAlone reports whether the endpoint's block counts one identity, neither a combination nor the first of several.
-func (ep *plan) blocksAlone() bool {
-	return ep.attempts != nil && len(ep.attempts.parts) == 1 && len(ep.attempts.parts[0]) == 1
+func (plan *plan) blocksAlone() bool {
+	return plan.attempts != nil && len(plan.attempts.parts) == 1 && len(plan.attempts.parts[0]) == 1
 }
 
 // costOf returns what a request of a weight costs in a limit.
-func (ep *plan) costOf(endpoint, limit string, weight int64) int64 {
-	for i := range ep.rows {
-		if r := &ep.rows[i]; r.endpoint == endpoint && r.name == limit {
+func (plan *plan) costOf(endpoint, limit string, weight int64) int64 {
+	for i := range plan.rows {
+		if r := &plan.rows[i]; r.endpoint == endpoint && r.name == limit {
 			if r.kind == policy.SlidingLog {
 				weight = 1
 			}
@@ -293,20 +293,20 @@ type exceptions struct {
 type topUpKey struct{ subject, budget string }
 
 // current returns the active overrides.
-func (rules *snapshot) current() *exceptions { return rules.exceptions.Load() }
+func (s *snapshot) current() *exceptions { return s.exceptions.Load() }
 
 // override replaces those set at run time from the next request on.
-func (rules *snapshot) override(atRuntime map[string]policy.Override, topUps []policy.TopUp) {
-	o := rules.policy.OverridesWith(atRuntime)
+func (s *snapshot) override(atRuntime map[string]policy.Override, topUps []policy.TopUp) {
+	o := s.policy.OverridesWith(atRuntime)
 	if len(o.Allow)+len(o.Deny)+len(o.Multiply)+len(topUps) == 0 {
-		rules.exceptions.Store(nil)
+		s.exceptions.Store(nil)
 		return
 	}
 	all := &exceptions{lookup: o.Lookup(), multiply: len(o.Multiply) > 0, allow: len(o.Allow) > 0, topUps: make(map[topUpKey]fcall.Micros, len(topUps))}
 	for _, t := range topUps {
 		all.topUps[topUpKey{t.Subject, t.Budget}] = fcall.Micros(t.Amount)
 	}
-	rules.exceptions.Store(all)
+	s.exceptions.Store(all)
 }
 
 // decide reports whether an override decides the request. A deny of any subject wins, and denied is that subject.
