@@ -134,3 +134,33 @@ func accessLog() string {
 	}
 	return log.String()
 }
+
+// The limiter of CONTRIBUTING.md keeps what its header says.
+func TestContributing_limiterIsRight(t *testing.T) {
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lua, _ := strings.Cut(string(text), "```lua\n")
+	lua, _, _ = strings.Cut(lua, "```")
+	files := map[string]string{"rlfunc.yaml": "functions: functions\ngen: gen\n", "functions/ratelimit/cooldown.lua": lua}
+	for _, file := range []string{"functions/ratelimit/library.lua", "functions/lib/clock.lua"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[file] = string(text)
+	}
+	dir := t.TempDir()
+	for file, content := range files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, out, errOut := runOutside(t, "-C", dir, "vet", "--run"); code != exitOK {
+		t.Errorf("exit code %d: %s%s", code, out, errOut)
+	}
+}
