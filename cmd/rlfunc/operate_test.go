@@ -102,7 +102,7 @@ func TestInspect_showsWhyASubjectIsRefused(t *testing.T) {
 			ran(t, exitFindings, "inspect 203.0.113.7"+at, "203.0.113.7 is ip=203.0.113.7 for the guard", "REFUSED at chat for", "limit minute",
 				"limits of every endpoint", "10 of 100 in 1 h", "10 of 10 in 1 min", "admits again at", "unused   01234567...", "for /v1/chat")
 			ran(t, exitOK, "inspect tenant=acme"+at, "0 of 90000 every year, UTC")
-			ran(t, exitFindings, "inspect key=ab12"+at, "REFUSED at login for 5 min, until", "block tries, tier 1", "5 of 5 in 10 min", "strikes that count: 1")
+			ran(t, exitFindings, "inspect key=ab12"+at, "REFUSED at login for ", ": block tries, tier 1", "5 of 5 in 10 min", "strikes that count: 1")
 			ran(t, exitOK, "inspect key=unknown"+at, "nothing recorded")
 			ran(t, exitOK, "inspect all"+at, "limits at chat", "10 of 1000 in 1 min")
 			_, text := rlfunc(strings.Split("inspect ip=203.0.113.7 --json"+at, " ")...)
