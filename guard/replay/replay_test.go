@@ -5,15 +5,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -231,68 +228,6 @@ endpoints:
 	}
 }
 
-// A line is of the endpoint that the middleware finds for the same request.
-func TestRoutes_areThoseOfTheMiddleware(t *testing.T) {
-	p := mustPolicy(t, `
-exempt: ["GET /files/health", "/live/"]
-endpoints:
-  - {name: chat, match: ["POST /v1/chat"], limits: [{name: minute, by: ip, limit: 10, window: 1m}]}
-  - {name: orders, match: ["orders.example/{id}"], limits: [{name: minute, by: ip, limit: 10, window: 1m}]}
-  - {name: files, match: ["GET /files/{path...}"], limits: [{name: minute, by: ip, limit: 10, window: 1m}]}
-  - {name: list, match: ["GET /files/list"], limits: [{name: minute, by: ip, limit: 10, window: 1m}]}
-`)
-	g, err := guard.New(embedded.RunT(t).Client(), p, guard.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = g.Close() })
-	m, err := httpguard.New(g, httpguard.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	complete := g.Policy()
-	routes, err := newRoutes(complete, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for _, line := range []string{
-		"POST /v1/chat", "POST /V1/Chat", "post /v1/chat", "POST /v1//chat", "POST /v1/./chat", "POST /v1/chat?x=1", "POST /v1/%63hat", "GET /v1/chat",
-		"GET http://orders.example/7", "GET http://ORDERS.example:80/7", "GET http://other.example/7", "GET /files/a/b", "GET /files/list", "GET /files//list",
-		"GET /files/x/../list", "HEAD /files/list", "GET /", "OPTIONS *", "GET /files/health", "GET /FILES/health", "GET /live/a", "GET /live/..;/v1",
-	} {
-		method, target, _ := strings.Cut(line, " ")
-		want := "none"
-		asked := httptest.NewRequest(strings.ToUpper(method), target, nil)
-		asked.Method = method
-		if !strings.HasPrefix(target, "http:") {
-			asked.Host = ""
-		}
-		if e, err := m.Explain(asked); err != nil {
-			want = err.Error()
-		} else if e.Exempt {
-			want = "exempt"
-		} else if e.Request.Endpoint != "" {
-			want = e.Request.Endpoint
-		}
-		got := "none"
-		if found, err := routes.of(method, target); found.Exempt {
-			got = "exempt"
-		} else if err != nil {
-			got = err.Error()
-		} else if found.Endpoint != nil {
-			got = found.Endpoint.Name
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-middleware +replay):\n%s", line, diff)
-		}
-		seen[got] = true
-	}
-	if len(seen) < 7 {
-		t.Errorf("the lines are of %v", seen)
-	}
-}
-
 func TestRun_countsLinesThatGuardDoesNotDecide(t *testing.T) {
 	line := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/healthz","status":200}` + "\n"
 	p := "exempt: [/healthz]\nendpoints: [{name: a, match: [/], limits: [{name: minute, by: ip, limit: 1, window: 1m}]}]"
@@ -309,17 +244,6 @@ func TestRun_countsLinesThatGuardDoesNotDecide(t *testing.T) {
 	}
 	if r.Exempt != 3 || r.Requests != 1 || r.Unmatched != 0 || !strings.Contains(text.String(), "3 lines are exempt") {
 		t.Errorf("%d exempt, %d requests, %d unmatched:\n%s", r.Exempt, r.Requests, r.Unmatched, &text)
-	}
-}
-
-// Batches of tokens, which a process takes of a hot limit, change no number.
-func TestRun_takesNoBatches(t *testing.T) {
-	const p = "limits: [{name: all, by: all, kind: fixed_window, limit: 3, window: 1m}]\nendpoints: [{name: a, match: [/a]}]"
-	line := `{"time":"2026-03-01T06:00:00Z","ip":"192.0.2.1","method":"GET","path":"/a","status":200}` + "\n"
-	next := strings.ReplaceAll(line, "06:00", "06:01") // in the log's next window, which begins at once in real time
-	r := replay(t, strings.Repeat(line, 5)+strings.Repeat(next, 2), mustPolicy(t, strings.Replace(p, "window: 1m", "window: 1m, prefetch: {most: 2, for: 10s}", 1)), Options{})
-	if r.Allowed != 5 || r.Refused != 2 {
-		t.Errorf("%d allowed, %d refused of 7", r.Allowed, r.Refused)
 	}
 }
 
