@@ -64,9 +64,6 @@ func (f *file) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 	if wholeContent(name, args) && !isOpen(exprs[len(exprs)-1]) && !f.sized(exprs[1:], fn) {
 		f.report(f.at[e], "key-loop", "%s reads all that its key holds, and the server waits: bound it by a count or a range, test the key's size, or say why it is small with `-- rlfunc:ignore key-loop reason`", name)
 	}
-	if at := wordAt(args, "MATCH"); at > 0 && at+1 < len(args) && strings.HasSuffix(name, "SCAN") && args[at+1].data && !args[at+1].number {
-		f.report(f.at[exprs[at+2]], "caller-text", "%s reads %s as a glob, and it has a text of the caller or of a key, in which * and ? then have a meaning: escape it as in gsub(x, '[%%*%%?%%[%%]\\\\]', '\\\\%%0')", name, exprText(exprs[at+2]))
-	}
 	for i := 1; i < len(args); i++ {
 		word := name
 		if name == "SET" || name == "GETEX" {

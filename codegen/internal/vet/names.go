@@ -210,10 +210,10 @@ func (f *file) call(e *ast.FuncCallExpr, fn *function) {
 		f.redisCall(e, args, fn)
 		return
 	}
-	if name, args := "string."+e.Method, append([]ast.Expr{e.Receiver}, e.Args...); e.Func != nil {
-		f.spelled(exprText(e.Func), e.Args)
-	} else if f.shape(e.Receiver).kinds&isOther == 0 {
-		f.spelled(name, args)
+	if e.Func != nil {
+		f.frontier(exprText(e.Func), e.Args)
+	} else {
+		f.frontier("string."+e.Method, append([]ast.Expr{e.Receiver}, e.Args...))
 	}
 	if to := f.callee(e); to != nil {
 		for i, p := range to.params[:min(len(to.params), len(e.Args))] {
@@ -245,25 +245,13 @@ func (f *file) call(e *ast.FuncCallExpr, fn *function) {
 	}
 }
 
-// spellings are the arguments that functions of Lua read as a pattern, a replacement or a format.
-var spellings = map[string][]string{
-	"string.find": {1: "a pattern"}, "string.match": {1: "a pattern"}, "string.gmatch": {1: "a pattern"}, "string.gsub": {1: "a pattern", 2: "a replacement"},
-	"string.format": {0: "a format"},
-}
+// patterned are the functions of Lua that read a pattern.
+var patterned = set("string.find string.match string.gmatch string.gsub")
 
-// spelled checks the arguments of such a function.
-func (f *file) spelled(name string, args []ast.Expr) {
-	for i, as := range spellings[name][:min(len(args), len(spellings[name]))] {
-		if as == "" || name == "string.find" && len(args) > 3 {
-			continue
-		}
-		s := f.shape(args[i])
-		if strings.Contains(strings.ReplaceAll(s.lead, "%%", ""), "%f") && as == "a pattern" {
-			f.report(f.at[args[i]], "portable", "the frontier pattern %%f differs in gopher-lua: write the pattern without it")
-		}
-		if s.data && !s.number {
-			f.report(f.at[args[i]], "caller-text", "%s reads %s as %s, and it has a text of the caller or of a key, in which %% and other signs then have a meaning: escape it as in gsub(x, '%%p', '%%%%%%0'), pass a function as the replacement, or true as the fourth argument of string.find", name, exprText(args[i]), as)
-		}
+// frontier reports a pattern that engines read in different ways.
+func (f *file) frontier(name string, args []ast.Expr) {
+	if patterned[name] && len(args) > 1 && strings.Contains(strings.ReplaceAll(f.shape(args[1]).lead, "%%", ""), "%f") {
+		f.report(f.at[args[1]], "portable", "the frontier pattern %%f differs in gopher-lua: write the pattern without it")
 	}
 }
 

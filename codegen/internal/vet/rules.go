@@ -28,7 +28,7 @@ var rulesPage string
 var introduction, Rules, RunRules = readRules()
 
 // alsoRun are the rules of vet that running has, too: it finds them where the text does not show them.
-var alsoRun = []string{"no-writes", "unit", "key-loop", "number-text", "error-code", "error-data", "caller-text"}
+var alsoRun = []string{"no-writes", "unit", "key-loop", "number-text", "error-code", "error-data"}
 
 func readRules() (introduction string, ofCode, ofRunning []Rule) {
 	introduction, rest, _ := strings.Cut(rulesPage, "\n# Rules of the code\n")
