@@ -2777,7 +2777,7 @@ function limit_refund.charged(limits, states, weight, at_us, left, now_us, holde
   local ends_us, answer = {}, {holder = holder}
   for i = 1, #limits do
     local row, cost, failure = limits[i], limit_rows.cost_of(limits[i], weight), nil
-    local end_us = left[i] and at_us + left[i].left_us
+    local end_us = left[i] and math.min(at_us + left[i].left_us, 9007199254740992)
     if end_us and now_us >= end_us - end_us % 1000 or cost == 0 then
       end_us = false
     else
