@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
@@ -23,8 +22,9 @@ type Step struct {
 	// Of the last play: a command ran whose elements come in no order, and the server made IDs of a stream.
 	Unordered, IDs bool
 
-	wrote bool
-	reply any
+	wrote   bool
+	reply   any
+	results []any // as Lua has returned them
 }
 
 // Words are the step's FCALL, with its arguments.
@@ -119,18 +119,37 @@ func cells(g spec.Field) []spec.Field {
 	return made
 }
 
-// each visits the arguments and the cells of rows, with their fields.
-func (c *call) each(visit func(f spec.Field, v value)) {
+// each visits the arguments and the cells of rows, with their fields, for a change or none.
+func (c *call) each(visit func(f spec.Field, v *value)) {
 	for i, p := range c.args {
 		if len(p.Fields) == 0 {
-			visit(p, c.values[i])
+			visit(p, &c.values[i])
 			continue
 		}
 		fields := cells(p)
 		for _, r := range c.values[i].rows {
-			for n, v := range r.cells {
-				visit(fields[n], v)
+			for n := range r.cells {
+				visit(fields[n], &r.cells[n])
 			}
+		}
+	}
+}
+
+// rename passes another name in each text of a call that names no key, another duration, and a time that is still to come.
+func (c *call) rename(n int, now int64) {
+	for i, p := range c.args {
+		switch v := &c.values[i]; {
+		case v.absent || slices.ContainsFunc(c.Params, func(k spec.Field) bool {
+			return k.SuffixOf == p.Name || slices.Contains(k.SuffixBy, p.Name) || k.With == p.Name
+		}):
+		case p.Kind == spec.KindText && p.Max >= 6:
+			v.text = "n" + strconv.Itoa(n)
+		case p.Kind == spec.KindDuration:
+			if us, err := strconv.ParseInt(v.text, 10, 64); err == nil {
+				v.text = strconv.FormatInt(min(us+int64(n), p.Max), 10)
+			}
+		case p.Kind == spec.KindTime:
+			v.text = strconv.FormatInt(min(max(now+1_000_000, p.Min), p.Max), 10)
 		}
 	}
 }
@@ -143,43 +162,27 @@ type keyed struct {
 
 // keys are those of the call, in the order in which they are sent.
 func (c *call) keys() (out []keyed) {
-	add := func(f spec.Field, subject, suffix string, value *string) {
+	add := func(f spec.Field, subject, suffix string, cell func(name string) string) {
+		for _, part := range f.SuffixBy { // the texts of durations are plain
+			suffix = fcall.Suffix(suffix, cell(part))
+		}
 		name := fcall.Key(agreed.Namespace, fcall.Subject(subject), suffix)
-		if value != nil {
-			name = fcall.KeyOf(agreed.Namespace, fcall.Tag(fcall.Subject(subject)), suffix, *value)
+		if f.SuffixOf != "" {
+			name = fcall.KeyOf(agreed.Namespace, fcall.Tag(fcall.Subject(subject)), suffix, cell(f.SuffixOf))
 		}
 		out = append(out, keyed{name, f})
 	}
 	for _, k := range c.Keys() {
-		if k.Several {
+		if v := c.value(k.With); k.Several || k.With != "" && (v.absent || v.text == "" && len(v.rows) == 0) {
 			continue
 		}
-		owner := c.subject
-		if k.With != "" {
-			if v := c.value(k.With); v.absent || v.text == "" && len(v.rows) == 0 {
-				continue
-			}
-			owner = cmp.Or(c.of[k.With], owner)
-		}
-		if k.SuffixOf == "" {
-			add(k, owner, k.Suffix, nil)
-		} else {
-			text := c.value(k.SuffixOf).text
-			add(k, owner, joined(k.Suffix, k, func(name string) string { return c.value(name).text }), &text)
-		}
+		add(k, cmp.Or(c.of[k.With], c.subject), k.Suffix, func(name string) string { return c.value(name).text })
 	}
 	for i, g := range c.args {
-		keys := g.Keys()
-		if len(keys) == 0 {
-			continue
-		}
 		for _, r := range c.values[i].rows {
-			for _, k := range keys {
-				suffix, text := k.Suffix, r.cell(g, k.SuffixOf)
-				if k.SuffixKind != "" {
-					suffix = r.cell(g, k.SuffixKind)
-				}
-				add(k, cmp.Or(r.of, c.subject), joined(suffix, k, func(name string) string { return r.cell(g, name) }), &text)
+			cell := func(name string) string { return r.cell(g, name) }
+			for _, k := range g.Keys() {
+				add(k, cmp.Or(r.of, c.subject), cmp.Or(cell(k.SuffixKind), k.Suffix), cell)
 			}
 		}
 	}
@@ -191,14 +194,6 @@ func (c *call) keys() (out []keyed) {
 	return out
 }
 
-// joined is a key's suffix but its last part. The texts of durations are plain.
-func joined(suffix string, k spec.Field, cell func(name string) string) string {
-	for _, part := range k.SuffixBy {
-		suffix = fcall.Suffix(suffix, cell(part))
-	}
-	return suffix
-}
-
 // words are the call's FCALL.
 func (c *call) words() []string {
 	keys := c.keys()
@@ -207,46 +202,30 @@ func (c *call) words() []string {
 		out = append(out, k.name)
 	}
 	for i, p := range c.args {
-		switch v := c.values[i]; {
-		case p.Kind == spec.KindGroup:
-			out = append(out, pack(p, v))
-		default:
-			out = append(out, v.text)
+		if p.Kind == spec.KindGroup {
+			out = append(out, pack(p, c.values[i]))
+		} else {
+			out = append(out, c.values[i].text)
 		}
 	}
 	return out
 }
 
-// pack joins rows as fcall.Packer does, and takes cells that it would refuse.
-func pack(p spec.Field, v value) string {
-	var b strings.Builder
-	_, least := p.Cells()
+func pack(g spec.Field, v value) string {
+	_, least := g.Cells()
+	p := fcall.NewPacker(least)
 	for _, r := range v.rows {
-		n := len(r.cells)
-		for n > least && r.cells[n-1].text == "" {
-			n--
+		p.Row("")
+		for _, cell := range r.cells {
+			p.OptText(cell.text)
 		}
-		for i, cell := range r.cells[:n] {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			for _, c := range []byte(cell.text) {
-				if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-_.@+/=", c) >= 0 {
-					b.WriteByte(c)
-				} else {
-					const digits = "0123456789abcdef"
-					b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-				}
-			}
-		}
-		b.WriteByte(';')
 	}
-	return b.String()
+	return p.Pack().String()
 }
 
 // durations are the spans that a call passes, and those that it means by leaving them out, in microseconds.
 func (c *call) durations() (out []int64) {
-	c.each(func(f spec.Field, v value) {
+	c.each(func(f spec.Field, v *value) {
 		if f.Kind != spec.KindDuration {
 			return
 		}

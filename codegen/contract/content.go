@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,30 @@ func (c content) each(visit func(element, text string)) {
 		for e, v := range c.elements {
 			visit(e, e+" "+v)
 		}
+	}
+}
+
+// size is how many elements a key has; a string has one in 8 bytes.
+func (c content) size() int {
+	if c.elements == nil {
+		return len(c.text) / 8
+	}
+	return len(c.elements)
+}
+
+// repeated gives the elements of a key again and again, under other names where each can be there once.
+func (c content) repeated() func(i int) (name, value string) {
+	names := slices.Sorted(maps.Keys(c.elements))
+	return func(i int) (name, value string) {
+		at, turn := i%c.size(), i/c.size()
+		if c.elements == nil {
+			return c.text[8*at : 8*at+8], ""
+		}
+		name, value = names[at], c.elements[names[at]]
+		if turn > 0 && c.kind != "list" {
+			name += "~" + strconv.Itoa(turn)
+		}
+		return name, value
 	}
 }
 

@@ -168,8 +168,6 @@ func (c *checker) explore(calls int, o Options) {
 			r = c.IntN(24)
 		}
 		switch {
-		case len(kept) > 0 && foreign && r == 0:
-			steps = c.spoil(recent(c.drawer, kept))
 		case len(kept) > 0 && r < 3:
 			steps = c.further(recent(c.drawer, kept))
 		case len(kept) > 0 && r < 10:
@@ -200,7 +198,7 @@ func (c *checker) explore(calls int, o Options) {
 			c.again(steps, p.replies)
 		}
 	}
-	for round := range c.calls / (5 * crowded) {
+	for round := range max(2*len(c.functions), c.calls/(5*crowded)) {
 		c.try(c.crowd(round), o)
 	}
 }
@@ -234,35 +232,23 @@ func (c *checker) scales(f Finding) bool {
 		return true
 	}
 	steps := slices.Clone(f.Steps)
-	other := func(f spec.Field, v value, share int64) value {
-		n, err := strconv.ParseInt(v.text, 10, 64)
-		switch {
-		case err != nil:
-			return v
-		case f.Kind == spec.KindCount && n >= 100:
-			n = max(n-n*share/20, f.Min)
-		case f.Kind != spec.KindDuration:
-			return v
-		default:
-			if n += n * share / 10; n > f.Max {
+	for i := range steps {
+		steps[i].call = steps[i].call.clone()
+		share := int64(3)
+		steps[i].call.each(func(f spec.Field, v *value) {
+			n, err := strconv.ParseInt(v.text, 10, 64)
+			switch share++; {
+			case err != nil, f.Kind != spec.KindDuration && (f.Kind != spec.KindCount || n < 100):
+				return
+			case f.Kind == spec.KindCount:
+				n = max(n-n*share/20, f.Min)
+			case n+n*share/10 <= f.Max:
+				n += n * share / 10
+			default:
 				n = max(n/2, f.Min)
 			}
-		}
-		return value{text: strconv.FormatInt(n, 10)}
-	}
-	for s := range steps {
-		op := steps[s].call.clone()
-		steps[s].call = op
-		for i, p := range op.args {
-			for n, r := range op.values[i].rows {
-				for j, cell := range cells(p) {
-					r.cells[j] = other(cell, r.cells[j], int64(4+i+j+n))
-				}
-			}
-			if len(p.Fields) == 0 {
-				op.values[i] = other(p, op.values[i], int64(4+i))
-			}
-		}
+			v.text = strconv.FormatInt(n, 10)
+		})
 	}
 	return slices.ContainsFunc(c.play(steps).found, func(again Finding) bool { return again.Rule == f.Rule && again.Function == f.Function })
 }
@@ -290,8 +276,8 @@ func finding(op *call, rule string, line int, text string) Finding {
 		f.File = op.lib.Files[i].Path
 	}
 	at, ok := op.lib.locate(line)
-	if own := slices.ContainsFunc(op.lib.Files, func(f *luasrc.File) bool { return f.Path == at.file }); ok && line > 0 && (own || !slices.Contains(ofCalls, rule)) {
-		f.File, f.Line = at.file, at.line
+	if own := slices.ContainsFunc(op.lib.Files, func(f *luasrc.File) bool { return f.Path == at.File }); ok && line > 0 && (own || !slices.Contains(ofCalls, rule)) {
+		f.File, f.Line = at.File, at.Line
 	}
 	return f
 }
@@ -320,7 +306,10 @@ func (c *checker) play(steps []Step) played {
 			c.put(s)
 		}
 		found, lost := c.step(s)
-		s.reply = w.reply
+		s.reply, s.results = w.reply, nil
+		if len(w.values) > 0 && w.values[0] == true {
+			s.results = w.values[1:]
+		}
 		p.replies = append(p.replies, w.reply)
 		if w.blind { // nobody knows what the keys would hold now
 			return p
@@ -449,13 +438,13 @@ func (c *checker) lines() (run, not []Place) {
 		blocks, reached := c.watch.blocks[l.Spec.Server], c.watch.reached[l.Spec.Server]
 		for i, b := range blocks {
 			at, ok := l.locate(b.Line)
-			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.file })
+			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.File })
 			switch {
 			case !ok:
 			case reached[i] || b.Loaded:
-				run = append(run, Place{at.file, at.line})
+				run = append(run, at)
 			case own || reached[b.Function]:
-				not = append(not, Place{at.file, at.line})
+				not = append(not, at)
 			}
 		}
 	}

@@ -4,7 +4,7 @@
 // Authors use it by `rlfunc vet --run` and luatest.Contract. Its files:
 //
 //   - library.go reads a library; call.go has a call as it travels, draw.go, obey.go, foreign.go and state.go draw calls and content
-//   - watch.go, work.go, results.go and keys.go check one call; contract.go plays sequences, growth.go makes them long
+//   - watch.go, work.go, results.go and keys.go check one call; contract.go plays sequences, growth.go calls on keys that hold much
 //   - shrink.go makes the sequence of a finding short, and print.go prints it as steps of a test
 //   - real.go calls on a real server what the embedded one cannot run
 //   - strict.go checks the calls of somebody else's test

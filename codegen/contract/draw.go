@@ -21,7 +21,6 @@ type drawer struct {
 	// of the running sequence
 	used   map[spec.Kind][]string // values that calls have passed: most of what happens needs the same one twice
 	calls  []*call
-	passed map[string][]value // whole arguments that they have passed, by their names and what they are
 	keys   []keyed
 	now    int64
 	tame   bool        // no number at its greatest
@@ -45,7 +44,7 @@ func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
 
 // start begins a sequence.
 func (d *drawer) start() {
-	d.used, d.passed, d.keys, d.now = map[spec.Kind][]string{}, map[string][]value{}, nil, Start.UnixMicro()
+	d.used, d.keys, d.now = map[spec.Kind][]string{}, nil, Start.UnixMicro()
 	d.calls = nil
 	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
 	d.narrow, d.cast = nil, d.functions
@@ -71,41 +70,29 @@ var hostile = []string{
 var spellings = []string{"k%0k", "k%2k", "k[k", "k.k", "k*k?"}
 
 func (d *drawer) text(f spec.Field) string {
-	fits := func(t string) bool { return int64(len(t)) >= f.Min && int64(len(t)) <= f.Max }
-	if used := d.used[f.Kind]; len(used) > 0 && d.percent(35) {
-		if t := pick(d, used); fits(t) {
-			return t
-		}
+	switch n := d.IntN(100); {
+	case d.words.json && f.Max >= 256 && d.percent(70): // a document, and no name
+		return d.json()
+	case d.narrow != nil:
+		return pick(d, d.narrow)
+	case n < 45:
+		return pick(d, hostile[:4])
+	case n < 69:
+		return pick(d, hostile)
+	case n < 75:
+		return pick(d, spellings)
+	case n < 85 && len(d.words.texts) > 0:
+		return pick(d, d.words.texts)
+	case n < 87 && len(d.keys) > 0:
+		return pick(d, d.keys).name
+	case n < 92:
+		return "m" + strconv.Itoa(d.IntN(1000))
+	case n < 95:
+		return ""
+	case n < 98 && f.Max <= 300:
+		return strings.Repeat("k", int(f.Max))
 	}
-	for range 10 {
-		t := "a"
-		switch n := d.IntN(100); {
-		case d.words.json && f.Max >= 256 && d.percent(70): // a document, and no name
-			t = d.json()
-		case d.narrow != nil:
-			t = pick(d, d.narrow)
-		case n < 45:
-			t = pick(d, hostile[:4])
-		case n < 69:
-			t = pick(d, hostile)
-		case n < 75:
-			t = pick(d, spellings)
-		case n < 85 && len(d.words.texts) > 0:
-			t = pick(d, d.words.texts)
-		case n < 87 && len(d.keys) > 0:
-			t = pick(d, d.keys).name
-		case n < 92:
-			t = "m" + strconv.Itoa(d.IntN(1000))
-		case n < 95 && f.Min == 0:
-			t = ""
-		case n < 98 && f.Max <= 300:
-			t = strings.Repeat("k", int(f.Max))
-		}
-		if fits(t) {
-			return t
-		}
-	}
-	return strings.Repeat("q", int(max(f.Min, min(1, f.Max))))
+	return "a"
 }
 
 var atoms = []string{"null", "true", `"x"`, `"5"`, "-1", "1.5", "{}", "[]", "0", "1", "7", "42"}
@@ -144,21 +131,6 @@ const day = 86_400_000_000
 
 func (d *drawer) number(f spec.Field) int64 {
 	lo, hi := f.Min, f.Max
-	fits := func(n int64) bool { return n >= lo && n <= hi }
-	if used := d.used[f.Kind]; len(used) > 0 && d.percent(35) {
-		if n, err := strconv.ParseInt(pick(d, used), 10, 64); err == nil && fits(n) {
-			return n
-		}
-	}
-	for range 12 {
-		if n := d.candidate(f, lo, hi); fits(n) {
-			return n
-		}
-	}
-	return lo
-}
-
-func (d *drawer) candidate(f spec.Field, lo, hi int64) int64 {
 	switch r := d.IntN(100); {
 	case r < 12:
 		return lo
@@ -194,53 +166,50 @@ func (d *drawer) float(f spec.Field) string {
 	if math.IsInf(v, 0) { // both sides are open
 		v = (d.Float64() - 0.5) * 1e6
 	}
-	switch d.IntN(8) {
-	case 0:
-		v = lo
-	case 1:
-		v = hi
-	case 2:
-		v = 0
-	case 3:
-		v = 0.1
-	case 4:
-		v = 1e-7
-	case 5:
-		v = math.Trunc(v)
-	case 6:
-		v = float64(d.IntN(7)) - 3.5
-	}
-	if v = min(max(v, lo), hi); v == 0 {
-		v = 0 // not -0
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	v = pick(d, []float64{lo, hi, 0, 0.1, 1e-7, math.Trunc(v), float64(d.IntN(7)) - 3.5, v})
+	return strconv.FormatFloat(min(max(v, lo), hi)+0, 'g', -1, 64) // not -0
 }
 
 // scalar draws a value that is no group.
-func (d *drawer) scalar(f spec.Field) value {
+func (d *drawer) scalar(f spec.Field) (v value) {
 	if f.Optional && (d.percent(40) || d.sparse && d.percent(75)) {
 		if word, _ := f.DefaultWord(); f.Kind == spec.KindDuration && word != "" {
 			d.use(f.Kind, word)
 		}
 		return value{absent: true}
 	}
-	t := ""
-	switch f.Kind {
-	case spec.KindBool:
-		t = strconv.Itoa(d.IntN(2))
-	case spec.KindEnum:
-		t = pick(d, f.Values)
-	case spec.KindText:
-		t = d.text(f)
-	case spec.KindFloat:
-		t = d.float(f)
-	default:
-		t = strconv.FormatInt(d.number(f), 10)
+	draw := func() string {
+		switch f.Kind {
+		case spec.KindBool:
+			return strconv.Itoa(d.IntN(2))
+		case spec.KindEnum:
+			return pick(d, f.Values)
+		case spec.KindText:
+			return d.text(f)
+		case spec.KindFloat:
+			return d.float(f)
+		}
+		return strconv.FormatInt(d.number(f), 10)
 	}
-	if t != "" {
-		d.use(f.Kind, t)
+	if used := d.used[f.Kind]; len(used) > 0 && d.percent(35) {
+		v.text = pick(d, used)
+	} else {
+		v.text = draw()
 	}
-	return value{text: t, absent: f.Optional && t == ""}
+	for try := 0; !fits(f, v); try++ {
+		switch v.text = draw(); {
+		case try < 12:
+		case f.Kind == spec.KindText:
+			v.text = strings.Repeat("q", int(max(f.Min, min(1, f.Max))))
+		default:
+			v.text = strconv.FormatInt(f.Min, 10)
+		}
+	}
+	if v.text != "" {
+		d.use(f.Kind, v.text)
+	}
+	v.absent = f.Optional && v.text == ""
+	return v
 }
 
 func (d *drawer) use(k spec.Kind, text string) {
@@ -258,16 +227,6 @@ func like(f spec.Field) string {
 	return name
 }
 
-// again returns an argument that an earlier call has passed under the same name.
-func (d *drawer) again(f spec.Field) (v value, ok bool) {
-	earlier := d.passed[like(f)]
-	if len(earlier) == 0 || !d.percent(25) {
-		return v, false
-	}
-	v = pick(d, earlier).clone()
-	return v, fits(f, v)
-}
-
 // fits reports whether an argument takes a value that another one has.
 func fits(f spec.Field, v value) bool {
 	switch n, err := strconv.ParseInt(v.text, 10, 64); {
@@ -282,7 +241,7 @@ func fits(f spec.Field, v value) bool {
 	case f.Kind.Integer():
 		return err == nil && n >= f.Min && n <= f.Max
 	}
-	return f.Kind == spec.KindBool
+	return true
 }
 
 // follow passes what an earlier call has passed, where the arguments are alike: what was acquired is released.
@@ -299,9 +258,6 @@ func (d *drawer) follow(c, earlier *call) {
 
 // value draws an argument.
 func (d *drawer) value(f spec.Field) value {
-	if v, ok := d.again(f); ok {
-		return v
-	}
 	if f.Kind != spec.KindGroup {
 		return d.scalar(f)
 	}
@@ -352,16 +308,10 @@ func (d *drawer) call() *call {
 	subject := c.subject
 	c = pick(d, worked).clone()
 	c.subject = subject
-	for i, f := range c.args {
-		if v, ok := d.again(f); ok {
-			c.values[i] = v
-		}
-	}
 	if len(c.args) > 0 && d.IntN(2) == 0 {
 		c = d.changed(c)
 	}
-	d.obey(c)
-	d.meet(c)
+	d.join(c)
 	return c
 }
 
@@ -380,23 +330,21 @@ func (d *drawer) fill(c *call) {
 	for i, p := range c.args {
 		c.values[i] = d.value(p)
 	}
+	c.of, c.several = map[string]string{}, map[string][]string{}
 	for _, k := range c.Keys() {
-		if k.Several {
-			for range min(k.Max, k.Min+int64(d.IntN(3))) {
-				if c.several == nil {
-					c.several = map[string][]string{}
-				}
-				c.several[k.Name] = append(c.several[k.Name], pick(d, subjects))
-			}
+		for n := min(k.Max, k.Min+int64(d.IntN(3))); k.Several && n > 0; n-- {
+			c.several[k.Name] = append(c.several[k.Name], pick(d, subjects))
 		}
 		if k.Own && d.IntN(3) == 0 {
-			if c.of == nil {
-				c.of = map[string]string{}
-			}
 			c.of[k.With] = pick(d, subjects)
 		}
 	}
-	if len(d.calls) > 0 && d.percent(30) {
+	d.join(c)
+}
+
+// join makes a call one of the sequence: it may pass what an earlier one has passed.
+func (d *drawer) join(c *call) {
+	if len(d.calls) > 0 && d.percent(40) {
 		d.follow(c, pick(d, d.calls))
 	}
 	d.obey(c)
@@ -406,12 +354,6 @@ func (d *drawer) fill(c *call) {
 // meet notes what a call passes, and its keys, under which foreign content may be put.
 func (d *drawer) meet(c *call) {
 	d.calls = append(d.calls, c)
-	for i, f := range c.args {
-		name := like(f)
-		if d.passed[name] = append(d.passed[name], c.values[i]); len(d.passed[name]) > 8 {
-			d.passed[name] = d.passed[name][1:]
-		}
-	}
 	for _, k := range c.keys() {
 		switch known := slices.ContainsFunc(d.keys, func(h keyed) bool { return h.name == k.name }); {
 		case known:
@@ -473,38 +415,47 @@ func (d *drawer) sequence(foreign bool) (out []Step) {
 	return out
 }
 
-// crowd draws many steps: most are one call with new names and the same numbers, which are at their greatest or their least. What a
-// bound of a hundred says is seen to hold.
+// crowd draws many steps: most are one call with the same numbers, which are at their greatest or their least. What a bound of a hundred says
+// is seen to hold. The first rounds, one for each function, pass new names and have other calls between; later ones may repeat one name, without
+// others before the end.
 func (d *drawer) crowd(round int) (out []Step) {
 	d.start()
 	d.tame, d.narrow = true, nil
 	extreme := func(f *function, highest bool) *call {
 		c := &call{function: f, subject: "u"}
 		d.fill(c)
-		for i, p := range c.args {
-			if p.Kind != spec.KindCount || p.Max > 1000 {
-				continue
+		c.each(func(p spec.Field, v *value) {
+			if p.Kind != spec.KindCount {
+				return
 			}
-			if n := pick(d, []int64{p.Min, p.Max, p.Max, -1}); highest {
-				c.values[i] = value{text: strconv.FormatInt(p.Max, 10)}
-			} else if n >= 0 {
-				c.values[i] = value{text: strconv.FormatInt(n, 10)}
+			switch n := pick(d, []int64{p.Min, p.Max, p.Max, -1}); {
+			case p.Max > 1000 && highest && n > p.Min:
+				*v = value{text: "1000"}
+			case p.Max > 1000:
+			case highest:
+				*v = value{text: strconv.FormatInt(p.Max, 10)}
+			case n >= 0:
+				*v = value{text: strconv.FormatInt(n, 10)}
 			}
-		}
+		})
 		d.obey(c)
 		return c
 	}
-	main := extreme(d.functions[round%len(d.functions)], round < len(d.functions))
+	first := round < len(d.functions)
+	renamed, quiet := first || d.IntN(2) > 0, !first && d.IntN(3) > 0
+	main := extreme(d.functions[round%len(d.functions)], first || d.IntN(3) > 0)
 	pause := pick(d, []int64{0, 1, 1000, d.advance(), int64(math.Exp(d.Float64() * math.Log(40*day)))})
+	if all := main.durations(); len(all) > 0 && !first && d.IntN(2) == 0 { // so many calls within it
+		pause = pick(d, all) / pick(d, []int64{3, 10, 50})
+	}
 	for n := range crowded {
 		s := Step{Advance: max(pause, 0), call: main.clone()}
-		if n%8 == 0 || n > crowded-40 {
+		if n%8 == 0 && !quiet || n > crowded-40 {
 			s.call = extreme(pick(d, d.functions), false)
 		}
-		for i, p := range s.call.args {
-			if p.Kind == spec.KindText && p.Max >= 6 && !s.call.values[i].absent && d.IntN(8) > 0 {
-				s.call.values[i] = value{text: "n" + strconv.Itoa(n)}
-			}
+		d.now += s.Advance
+		if renamed && d.IntN(8) > 0 {
+			s.call.rename(n, d.now)
 		}
 		out = append(out, s)
 	}
@@ -514,32 +465,56 @@ func (d *drawer) crowd(round int) (out []Step) {
 // crowded is how many steps a crowd has.
 const crowded = 180
 
-// mutate changes a sequence a little.
-func (d *drawer) mutate(steps []Step) []Step {
+// resume begins a sequence with steps that have been played: what they pass may be passed again, and what they have returned.
+func (d *drawer) resume(steps []Step) {
 	d.start()
-	out := slices.Clone(steps)
-	for _, s := range out {
-		if s.call == nil {
-			continue
-		}
-		s.call.each(func(f spec.Field, v value) {
+	for _, s := range steps {
+		s.call.each(func(f spec.Field, v *value) {
 			if v.text != "" {
 				d.use(f.Kind, v.text)
 			}
 		})
+		for i, f := range s.call.Results[:min(len(s.call.Results), len(s.results))] {
+			d.returned(f, s.results[i])
+		}
 		d.meet(s.call)
 	}
+}
+
+// returned notes a result, or the cells of its rows.
+func (d *drawer) returned(f spec.Field, v any) {
+	switch v := v.(type) {
+	case float64:
+		if v != 0 && f.Kind != spec.KindFloat {
+			d.use(f.Kind, decimal(v))
+		}
+	case string:
+		if v != "" {
+			d.use(f.Kind, v)
+		}
+	case map[any]any:
+		for i := range len(v) {
+			row, _ := v[float64(i+1)].(map[any]any)
+			for _, c := range f.Fields {
+				d.returned(c, row[c.Lua])
+			}
+		}
+	}
+}
+
+// mutate changes a sequence a little.
+func (d *drawer) mutate(steps []Step) []Step {
+	d.resume(steps)
+	out := slices.Clone(steps)
 	for range 1 + d.IntN(3) {
 		i := d.IntN(len(out))
 		switch r := d.IntN(10); {
 		case r < 3 && len(out[i].call.args) > 0:
 			out[i].call = d.changed(out[i].call)
-		case r < 4 && len(out) < 12:
-			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: d.call()})
 		case r < 5 && len(out) < 12:
+			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: d.call()})
+		case r < 7 && len(out) < 12:
 			out = slices.Insert(out, i+1, Step{Advance: d.advance(), call: out[i].call})
-		case r < 8 && len(out) < 12:
-			out = slices.Insert(out, i+1, d.around(out[i].call)...)
 		case r < 9 && i > 0:
 			out[i].Advance = d.advance()
 		case len(out) > 1:
@@ -569,20 +544,4 @@ func recent[T any](d *drawer, from []T) T {
 		from = from[max(0, len(from)-6):]
 	}
 	return pick(d, from)
-}
-
-// around draws two calls, before and after the end of a duration that a call has passed.
-func (d *drawer) around(c *call) []Step {
-	durations := c.durations()
-	if len(durations) == 0 {
-		return []Step{{Advance: d.advance(), call: d.call()}}
-	}
-	end, tick := min(pick(d, durations), 400*day), pick(d, []int64{1, 1, 1000, 1_000_000})
-	steps := []Step{{Advance: max(0, end-pick(d, []int64{0, tick})), call: d.call()}, {Advance: tick, call: d.call()}}
-	for i := range steps {
-		if d.IntN(3) == 0 {
-			steps[i].call = c
-		}
-	}
-	return steps
 }

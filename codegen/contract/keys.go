@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -60,8 +61,9 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		case ch.after.expires == 0 && !lasting && (!ch.was || ch.before.expires != 0):
 			w.add("missing-ttl", line, "leaves %s without an expiry", ch.key)
 		case moved && ch.after.expires != 0 && !back && !w.foreign:
-			w.unit(c, ch, line, durations, now)
+			w.unit(ch, line, durations, now)
 		}
+		p.release(ch, w)
 		if moved && !back && ch.was && ch.is && ch.before.expires != 0 && ch.after.expires != 0 && ch.after.expires < ch.before.expires {
 			w.shortened(c, ch, line, p[ch.key], now)
 		}
@@ -109,23 +111,25 @@ func (w *watch) shortened(c *call, ch change, line int, until map[string]int64, 
 	if w.remade[ch.key] {
 		return
 	}
-	released := w.released(ch, until)
 	for e, v := range ch.before.elements {
-		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) && until[e] > released {
+		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) {
 			w.add("shortened-ttl", line, "makes %s in %s expire %s too soon: an earlier call stored it for longer", word(e), ch.key, milliseconds(until[e]-ch.after.expires))
 			return
 		}
 	}
 }
 
-// released is until when what the call removes by its name was to live: the caller's own hold, for which the key lived so long.
-func (w *watch) released(ch change, until map[string]int64) (at int64) {
+// release forgets what came with the elements that a call removes by their names, and elements with an author's name that live no longer: it was
+// a caller's own hold, for which the key lived so long.
+func (p promises) release(ch change, w *watch) {
 	for e := range ch.before.elements {
 		if _, still := ch.after.elements[e]; !still && w.touched[[2]string{ch.key, e}] {
-			at = max(at, until[e])
+			own := p[ch.key][e]
+			maps.DeleteFunc(p[ch.key], func(e string, until int64) bool {
+				return until == own || until < own && slices.Contains(w.lib.words.texts, e)
+			})
 		}
 	}
-	return at
 }
 
 // outlived finds a time that the call has stored, now and one of its durations, and that its key does not live to see. A key that lives for
@@ -141,7 +145,9 @@ func (w *watch) outlived(ch change, line int, durations []int64, now int64) {
 		for _, digits := range timeForm.FindAllString(text, -1) {
 			at, unit := timeOf(digits, now)
 			left := at - max(ch.after.expires*1000, now)
-			if !w.passed[digits] && left > 2*max(unit, 1000) && slices.ContainsFunc(durations, func(d int64) bool { return max(at-now-d, now+d-at) < unit }) {
+			if !w.passed[digits] && left > 2*max(unit, 1000) && slices.ContainsFunc(durations, func(d int64) bool {
+				return max(at-now-d, now+d-at) < unit || at == now+1000*d // it was added in another unit
+			}) {
 				w.add("outlives-key", line, "stores a time in %s that is %v ahead, and the key ends %v before it", ch.key, time.Duration(at-now)*time.Microsecond, time.Duration(left)*time.Microsecond)
 			}
 		}
@@ -174,7 +180,11 @@ func kept(old, is string) bool {
 // that is still to come.
 func (w *watch) given(c *call, old, is string, now int64) bool {
 	own := map[string]bool{}
-	c.each(func(_ spec.Field, v value) { own[v.text] = true })
+	c.each(func(_ spec.Field, v *value) {
+		for _, word := range token.FindAllString(v.text, -1) {
+			own[word] = true
+		}
+	})
 	words := token.FindAllString(is, -1)
 	return slices.ContainsFunc(token.FindAllString(old, -1), func(word string) bool {
 		if given := w.passed[word] && !number(word) || ahead(word, now); !given || own[word] || !slices.Contains(words, word) {
@@ -207,38 +217,26 @@ func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
 	if p[ch.key] == nil {
 		p[ch.key] = map[string]int64{}
 	}
-	if len(durations) == 0 && ch.was && ch.before.expires == ch.after.expires { // it means no time of its own
-		return
+	keep := func(element string) { p[ch.key][element] = until }
+	if len(durations) == 0 && ch.was && ch.before.expires == ch.after.expires { // it means no time of its own, and nothing is left of what had one
+		keep = func(element string) { delete(p[ch.key], element) }
 	}
-	if ch.after.elements == nil {
-		if ch.after.text != ch.before.text {
-			p[ch.key][""] = until
-		}
-		return
+	if ch.after.elements == nil && ch.after.text != ch.before.text {
+		keep("")
 	}
 	for e, v := range ch.after.elements {
 		if u, was := ch.before.elements[e]; !was || u != v || w.touched[[2]string{ch.key, e}] {
-			p[ch.key][e] = until
+			keep(e)
 		}
 	}
 }
 
 // unit finds an expiry that is a thousand or a million times a duration of the call, or as much less.
-func (w *watch) unit(c *call, ch change, line int, durations []int64, now int64) {
+func (w *watch) unit(ch change, line int, durations []int64, now int64) {
 	left := ch.after.expires*1000 - now
 	near := func(a, b int64) bool { return a > b-b/100-1000 && a < b+b/100+1000 }
-	if left <= 0 || slices.ContainsFunc(c.lib.spans(), func(n int64) bool { return near(left, n) }) {
+	if left <= 0 {
 		return
-	}
-	many := false                  // a count may be what a duration was divided by
-	counts := func(n int64) bool { // a count of the call may be the factor
-		found := false
-		c.each(func(f spec.Field, v value) {
-			m, err := strconv.ParseInt(v.text, 10, 64)
-			many = many || err == nil && f.Kind == spec.KindCount && m >= 100
-			found = found || err == nil && f.Kind == spec.KindCount && m > n-n/50 && m < n+n/50
-		})
-		return found
 	}
 	for _, d := range durations {
 		if near(left, d) || left >= d && left/4 <= d { // that one, or a few times that one
@@ -251,10 +249,7 @@ func (w *watch) unit(c *call, ch change, line int, durations []int64, now int64)
 	}
 	for _, d := range durations {
 		for _, factor := range []int64{1000, 1_000_000} {
-			if counts(factor) {
-				continue
-			}
-			if d >= 1_000_000 && d < math.MaxInt64/factor && near(left, d*factor) || !ch.was && !many && d/factor >= 10_000 && near(left, d/factor) {
+			if d >= 1_000_000 && d < math.MaxInt64/factor && near(left, d*factor) || !ch.was && d/factor >= 10_000 && near(left, d/factor) {
 				w.add("unit", line, "%s lives %v, and a duration of the call is %v: is one in other units?", ch.key, time.Duration(left)*time.Microsecond, time.Duration(d)*time.Microsecond)
 				return
 			}

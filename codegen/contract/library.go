@@ -24,15 +24,9 @@ type Library struct {
 	Code      string
 	functions []*function
 
-	authors map[int]place // the author's line of a line of the bundle
-	ignored map[place][]string
+	authors map[int]Place // the author's line of a line of the bundle
+	ignored map[Place][]string
 	words   words
-}
-
-// A place is a line of an author's file.
-type place struct {
-	file string
-	line int
 }
 
 // A function is what calls of it need to know.
@@ -48,11 +42,11 @@ type function struct {
 func Of(lib *source.Library) *Library { return of(lib, bundle.Write(lib)) }
 
 func of(lib *source.Library, code string) *Library {
-	l := &Library{Library: lib, Code: code, words: wordsOf(lib), ignored: map[place][]string{}, authors: map[int]place{}}
+	l := &Library{Library: lib, Code: code, words: wordsOf(lib), ignored: map[Place][]string{}, authors: map[int]Place{}}
 	for i, line := range strings.Split(l.Code, "\n") {
 		b, _ := marks.ReadBlock(line)
 		for n := 1; b.File != "" && n <= b.Lines; n++ {
-			l.authors[i+1+n] = place{b.File, n}
+			l.authors[i+1+n] = Place{b.File, n}
 		}
 	}
 	for i := range lib.Spec.Functions {
@@ -92,17 +86,17 @@ func Read(lib *fcall.Library) (*Library, error) {
 // readIgnores notes which rules an author has silenced on which lines.
 func (l *Library) readIgnores(src *luasrc.File) {
 	for line, rules := range vet.Ignored(src) {
-		l.ignored[place{src.Path, line}] = rules
+		l.ignored[Place{src.Path, line}] = rules
 	}
 }
 
 // silenced reports whether the author has silenced a finding.
 func (l *Library) silenced(f Finding) bool {
-	return slices.Contains(l.ignored[place{f.File, f.Line}], f.Rule)
+	return slices.Contains(l.ignored[Place{f.File, f.Line}], f.Rule)
 }
 
 // locate finds the author's line of a line of the bundle; ok is false for generated code.
-func (l *Library) locate(line int) (at place, ok bool) {
+func (l *Library) locate(line int) (at Place, ok bool) {
 	at, ok = l.authors[line]
 	return at, ok
 }
@@ -167,18 +161,5 @@ func wordsOf(lib *source.Library) (out words) {
 	}
 	maps.DeleteFunc(texts, func(_ string, use bool) bool { return !use })
 	out.texts, out.numbers = slices.Sorted(maps.Keys(texts)), slices.Sorted(maps.Keys(numbers))
-	return out
-}
-
-// spans are the numbers of the source as microseconds, milliseconds and seconds, in microseconds.
-func (l *Library) spans() []int64 {
-	out := make([]int64, 0, 3*len(l.words.numbers))
-	for _, n := range l.words.numbers {
-		for _, unit := range []int64{1, 1000, 1_000_000} {
-			if n < 1<<62/unit {
-				out = append(out, n*unit)
-			}
-		}
-	}
 	return out
 }

@@ -56,11 +56,7 @@ func (s Step) given() string {
 			fmt.Fprintf(&b, "\ns.Expire(t, %q, %s)", words[1], duration(ms*1000))
 			continue
 		}
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = strconv.Quote(w)
-		}
-		fmt.Fprintf(&b, "\ns.Do(t, %s)", strings.Join(quoted, ", "))
+		fmt.Fprintf(&b, "\ns.Do(t, %s)", strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", words), "[]string{"), "}"))
 	}
 	return b.String()
 }
@@ -83,18 +79,16 @@ func (s Step) want() string {
 
 // duration is a span of microseconds as Go writes it.
 func duration(us int64) string {
-	for _, u := range []struct {
-		us   int64
-		name string
-	}{{3_600_000_000, "Hour"}, {60_000_000, "Minute"}, {1_000_000, "Second"}, {1000, "Millisecond"}} {
-		switch {
-		case us == u.us:
-			return "time." + u.name
-		case us != 0 && us%u.us == 0:
-			return fmt.Sprintf("%d * time.%s", us/u.us, u.name)
+	unit, name := int64(1), "time.Microsecond"
+	for i, longer := range []int64{1000, 1_000_000, 60_000_000, 3_600_000_000} {
+		if us != 0 && us%longer == 0 {
+			unit, name = longer, "time."+[]string{"Millisecond", "Second", "Minute", "Hour"}[i]
 		}
 	}
-	return fmt.Sprintf("%d * time.Microsecond", us)
+	if us == unit {
+		return name
+	}
+	return fmt.Sprintf("%d * %s", us/unit, name)
 }
 
 // fields are those of the generated params struct.
@@ -121,18 +115,10 @@ func (c *call) fields() (out []string) {
 	}
 	for _, k := range c.Keys() {
 		if several := c.several[k.Name]; len(several) > 0 {
-			add(k.Name, subjectList(several))
+			add(k.Name, strings.Replace(fmt.Sprintf("%#v", several), "[]string", "[]fcall.Subject", 1))
 		}
 	}
 	return out
-}
-
-func subjectList(of []string) string {
-	quoted := make([]string, len(of))
-	for i, s := range of {
-		quoted[i] = strconv.Quote(s)
-	}
-	return "[]fcall.Subject{" + strings.Join(quoted, ", ") + "}"
 }
 
 // rows is the Go literal of a group's rows, whose type is a generated one.

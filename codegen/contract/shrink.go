@@ -65,21 +65,35 @@ func (c *checker) simplify(i int, f *Finding, change func(i int, to func(s *Step
 			to(s.call)
 		})
 	}
-	op := f.Steps[i].call
-	if op.subject != "u" {
+	if f.Steps[i].call.subject != "u" {
 		changed = alter(func(c *call) { c.subject = "u" })
 	}
-	if len(op.of) > 0 {
+	if len(f.Steps[i].call.of) > 0 {
 		changed = alter(func(c *call) { c.of = nil }) || changed
 	}
-	for j, p := range op.args {
-		for _, v := range simpler(p, f.Steps[i].call.values[j]) {
-			if alter(func(c *call) { c.values[j] = v }) {
-				changed = true
-				break
-			}
+	for j := range f.Steps[i].call.args {
+		for n := len(f.Steps[i].call.values[j].rows) - 1; n >= 0; n-- {
+			changed = alter(func(c *call) { c.values[j].rows = slices.Delete(c.values[j].rows, n, n+1) }) || changed
+		}
+		for n, r := range f.Steps[i].call.values[j].rows {
+			changed = r.of != "" && alter(func(c *call) { c.values[j].rows[n].of = "" }) || changed
 		}
 	}
+	at := 0
+	f.Steps[i].call.each(func(p spec.Field, v *value) {
+		changed = slices.ContainsFunc(simpler(p, *v), func(plain value) bool {
+			return alter(func(c *call) {
+				n := 0
+				c.each(func(_ spec.Field, v *value) {
+					if n == at {
+						*v = plain
+					}
+					n++
+				})
+			})
+		}) || changed
+		at++
+	})
 	return changed
 }
 
@@ -92,8 +106,6 @@ func simpler(p spec.Field, v value) (out []value) {
 		out = append(out, value{absent: true})
 	}
 	switch {
-	case p.Kind == spec.KindGroup:
-		return append(out, simplerRows(p, v)...)
 	case p.Kind.Integer():
 		n, _ := strconv.ParseInt(v.text, 10, 64)
 		for _, to := range []int64{p.Min, 0, 1, 2, 10, 1000, 1_000_000, 60_000_000, p.Max} {
@@ -112,33 +124,6 @@ func simpler(p spec.Field, v value) (out []value) {
 		out = append(out, value{text: p.Values[0]})
 	case p.Kind == spec.KindBool && v.text == "1":
 		out = append(out, value{text: "0"})
-	}
-	return out
-}
-
-func simplerRows(p spec.Field, v value) (out []value) {
-	if int64(len(v.rows)) > p.Min {
-		for i := range v.rows {
-			out = append(out, value{rows: slices.Delete(slices.Clone(v.rows), i, i+1)})
-		}
-	}
-	fields := cells(p)
-	for i, r := range v.rows {
-		with := func(changed row) {
-			rows := slices.Clone(v.rows)
-			rows[i] = changed
-			out = append(out, value{rows: rows})
-		}
-		if r.of != "" {
-			with(row{cells: r.cells})
-		}
-		for j := range r.cells {
-			for _, cell := range simpler(fields[j], r.cells[j]) {
-				to := row{cells: slices.Clone(r.cells), of: r.of}
-				to.cells[j] = cell
-				with(to)
-			}
-		}
 	}
 	return out
 }

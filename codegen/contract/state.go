@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,6 +22,7 @@ func (c *checker) further(steps []Step) []Step {
 	if len(ends) == 0 {
 		return nil
 	}
+	c.resume(steps)
 	wait := max(0, pick(c.drawer, ends)-c.server.now+pick(c.drawer, []int64{-1, 0, 0, 1, 1000}))
 	next := steps[len(steps)-1].call
 	if c.IntN(3) > 0 {
@@ -71,42 +71,4 @@ func (s *server) future(text string) (all []int64) {
 		}
 	}
 	return all
-}
-
-// spoil plays a sequence, and adds a call that finds one thing changed in a key that it needs.
-func (c *checker) spoil(steps []Step) []Step {
-	if !c.leave(steps) || len(c.server.held) == 0 {
-		return nil
-	}
-	keys := slices.Sorted(maps.Keys(c.server.held))
-	key := pick(c.drawer, keys)
-	held := c.server.held[key]
-	element := ""
-	if all := slices.Sorted(maps.Keys(held.elements)); len(all) > 0 {
-		element = pick(c.drawer, all)
-	}
-	var words []string
-	switch held.kind {
-	case "string":
-		words = []string{"SET", key, pick(c.drawer, []string{c.odd(), c.whole(), held.text + "x", held.text[:len(held.text)/2]}), "KEEPTTL"}
-	case "hash":
-		words = pick(c.drawer, [][]string{{"HSET", key, element, c.odd()}, {"HSET", key, element, c.whole()}, {"HDEL", key, element}})
-	case "list":
-		words = []string{"LSET", key, pick(c.drawer, []string{"0", "-1"}), pick(c.drawer, []string{c.odd(), c.whole()})}
-	case "zset":
-		words = pick(c.drawer, [][]string{{"ZADD", key, pick(c.drawer, []string{"-1", "1.5", "1e18", "inf", c.whole()}), element}, {"ZADD", key, held.elements[element], c.odd()}})
-	default:
-		return nil
-	}
-	var users []*call
-	for _, s := range steps {
-		if slices.ContainsFunc(s.call.keys(), func(k keyed) bool { return k.name == key }) {
-			users = append(users, s.call)
-		}
-	}
-	last := Step{Foreign: [][]string{words}, garbage: true, call: c.call()}
-	if len(users) > 0 && c.IntN(3) > 0 {
-		last.call = pick(c.drawer, users)
-	}
-	return append(slices.Clone(steps), last)
 }

@@ -130,7 +130,7 @@ func (w *watch) pass(c *call, args []string) {
 	for _, a := range args {
 		w.passed[a] = true
 	}
-	c.each(func(f spec.Field, v value) {
+	c.each(func(f spec.Field, v *value) {
 		w.passed[v.text] = true
 		if f.Kind == spec.KindText {
 			w.names[v.text] = true
@@ -147,8 +147,8 @@ func (w *watch) add(rule string, line int, format string, args ...any) {
 	w.faults = append(w.faults, fault{rule, line, fmt.Sprintf(format, args...)})
 }
 
-// causes are the faults of a call without those that only follow from another: a command that fails raises an error, and what was written
-// before it stays. A call that ran a command which the engine lacks has none.
+// causes are the faults of a call without those that only follow from another: a command that fails raises an error, as a wrong pattern does,
+// and what was written before it stays. A call that ran a command which the engine lacks has none.
 func (w *watch) causes() []fault {
 	if w.blind {
 		return nil
@@ -157,9 +157,9 @@ func (w *watch) causes() []fault {
 		return slices.ContainsFunc(w.faults, func(f fault) bool { return slices.Contains(rules, f.rule) })
 	}
 	ended := has("failed-command", "undeclared-key", "no-writes", "endless-loop")
-	raised := ended || has("raised")
+	raises, raised := ended || has("caller-text"), ended || has("raised")
 	return slices.DeleteFunc(w.faults, func(f fault) bool {
-		return ended && f.rule == "raised" || raised && (f.rule == "refusal-writes" || f.rule == "missing-ttl")
+		return raises && f.rule == "raised" || raised && (f.rule == "refusal-writes" || f.rule == "missing-ttl")
 	})
 }
 
@@ -388,7 +388,7 @@ func (w *watch) Replied(elements int, failure string) {
 		if name := w.lib.Spec.Name + "." + w.fn.Name; !slices.Contains(w.lack, name) {
 			w.lack = append(w.lack, name)
 		}
-		if u := (Unchecked{Place{at.file, at.line}, strings.ToUpper(absent)}); !slices.Contains(w.lacking, u) {
+		if u := (Unchecked{at, strings.ToUpper(absent)}); !slices.Contains(w.lacking, u) {
 			w.lacking = append(w.lacking, u)
 		}
 	case strings.HasPrefix(failure, "RLUNDECLARED"):

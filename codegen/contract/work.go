@@ -12,7 +12,7 @@ var (
 	// trims remove what is over a bound: their work is paid for by what was added before.
 	trims = strings.Fields("LTRIM ZREMRANGEBYSCORE ZREMRANGEBYRANK ZREMRANGEBYLEX XTRIM DEL UNLINK")
 	// whole look at all elements of their keys, whatever they reply.
-	whole = strings.Fields("BITOP SUNIONSTORE SDIFFSTORE SINTERSTORE SINTERCARD ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD SINTER SUNION SDIFF ZINTER ZUNION ZDIFF COPY")
+	whole = strings.Fields("ZRANGESTORE BITOP SUNIONSTORE SDIFFSTORE SINTERSTORE SINTERCARD ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD SINTER SUNION SDIFF ZINTER ZUNION ZDIFF COPY")
 	// removes are commands that remove what they name.
 	removes = strings.Fields("DEL UNLINK GETDEL HDEL SREM ZREM LPOP RPOP SPOP ZPOPMIN ZPOPMAX LMPOP ZMPOP LREM SMOVE LMOVE RPOPLPUSH EXPIRE PEXPIRE EXPIREAT PEXPIREAT XDEL")
 	// drawn are commands whose replies may differ between two calls with the same content, and unordered those of which only the order may, on
@@ -46,39 +46,9 @@ func (w *watch) work(name string, words []string, sizes []int) {
 		for _, size := range sizes {
 			w.cost += min(most, size)
 		}
-	case name == "ZRANGESTORE" && len(words) > 4 && len(sizes) > 1:
-		w.cost += stored(words, sizes[1])
 	case len(name) > 1 && name[0] == 'L': // of a list the size is what the command looks at
 		w.cost += first
-	case strings.HasPrefix(name, "Z"):
-		for i, a := range words {
-			if strings.EqualFold(a, "LIMIT") && i+2 < len(words) {
-				offset, _ := strconv.Atoi(words[i+1])
-				w.cost += min(max(offset, 0), first) / 4
-			}
-		}
 	}
-	if name == "ZREMRANGEBYRANK" && len(words) > 3 && words[2] == "0" && words[3] == "-1" {
-		w.cost += first
-	}
-}
-
-// stored is how many of a sorted set's elements ZRANGESTORE copies, at most.
-func stored(words []string, size int) int {
-	for i := 5; i+2 < len(words); i++ {
-		if strings.EqualFold(words[i], "LIMIT") {
-			if n, _ := strconv.Atoi(words[i+2]); n >= 0 {
-				return min(n, size)
-			}
-		}
-	}
-	from, err := strconv.Atoi(words[3])
-	to, err2 := strconv.Atoi(words[4])
-	byRank := !slices.ContainsFunc(words[5:], func(a string) bool { return strings.EqualFold(a, "BYSCORE") || strings.EqualFold(a, "BYLEX") })
-	if err == nil && err2 == nil && byRank && from >= 0 && to >= 0 {
-		return min(max(to-from+1, 0), size)
-	}
-	return size
 }
 
 // expires reports whether a command sets an expiry that may be over. SET does so only with a time, and only if it writes for sure.
