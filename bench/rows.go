@@ -28,7 +28,7 @@ const (
 	receipt = "fp:5f0c7a1e:2f9be61dd1c84f0aa3a7"
 )
 
-// workloads are the rows of the server's part, in order: those of docs/performance.md, and what docs/budgets.md says of several accounts.
+// workloads are the rows of the server's part, in order: those of docs/performance.md, and budgets of several accounts.
 func workloads() []workload {
 	var all []workload
 	for _, rows := range []func() []workload{windowRows, gcraRows, logRows, budgetRows, otherRows, guardRowsAtServer} {

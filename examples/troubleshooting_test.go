@@ -35,7 +35,7 @@ func TestTroubleshooting_textsAreOfTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := read(t, "../docs/troubleshooting.md")
+	page := read(t, "../docs/reference/troubleshooting.md")
 	found := regexp.MustCompile("(?m)^(?:### |- )`([^`]+)`").FindAllStringSubmatch(page, -1)
 	if len(found) < 20 {
 		t.Fatalf("the page has %d texts", len(found))
