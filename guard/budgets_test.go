@@ -71,9 +71,9 @@ func TestCharge_ofSeveralAccountsAndUnits(t *testing.T) {
 	if diff := cmp.Diff(want, spentOf(d)); diff != "" || !d.Allowed {
 		t.Fatalf("the first: %+v (-want +got):\n%s", d, diff)
 	}
-	if got := d.Charge.Accounts(); d.Charge.Reserved() != 20_000 || !slices.Equal(d.Charge.ReservedUnits(), []guard.Amount{{Unit: "tokens", N: 4000}}) ||
+	if got := d.Charge.Accounts(); d.Charge.Reserved().Money != 20_000 || !slices.Equal(d.Charge.Reserved().Units, []guard.Amount{{Unit: "tokens", N: 4000}}) ||
 		!slices.Equal(got, []string{"org=acme", "org=acme+team=ml", "user=ada", "global/cost", "key=k1"}) {
-		t.Errorf("reserved %v and %v of %v", d.Charge.Reserved(), d.Charge.ReservedUnits(), got)
+		t.Errorf("reserved %v of %v", d.Charge.Reserved(), got)
 	}
 	for _, wrong := range [][]guard.Amount{{{Unit: "seconds", N: 1}}, {{Unit: "tokens", N: -1}}, {{Unit: "tokens", N: 1}, {Unit: "tokens", N: 2}}} {
 		if err := d.Charge.Settle(t.Context(), 1, wrong...); !errors.Is(err, fcall.ErrArgument) {

@@ -74,7 +74,7 @@ func ExampleCharge_Settle() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("reserved", d.Charge.Reserved())
+	fmt.Println("reserved", d.Charge.Reserved().Money)
 	if err := d.Charge.Settle(ctx, 150_000); err != nil {
 		log.Fatal(err)
 	}

@@ -45,8 +45,8 @@ func (a Amounts) of(unit string) fcall.Micros {
 	return 0
 }
 
-// most returns the greater one of each.
-func (a Amounts) most(b Amounts) Amounts {
+// Most returns the greater one of each, in the units of b.
+func (a Amounts) Most(b Amounts) Amounts {
 	b.Money, b.Units = max(a.Money, b.Money), slices.Clone(b.Units)
 	for i := range b.Units {
 		for _, u := range a.Units {
@@ -75,17 +75,15 @@ var errPanic = errors.New("guard: a panic, which the log has")
 
 var errNoReservation = &fcall.ArgumentError{Function: "guard.settle", Name: "charge", Must: "have a reservation", Got: "none"}
 
-// Reserved returns the money that the request reserved of its budgets; 0 if none. A repeat of a receipt reserves what it costs more than before.
-func (c *Charge) Reserved() fcall.Micros { return c.load().own().Money }
-
-// ReservedUnits returns what the request reserved in each other unit of its endpoint's budgets.
-func (c *Charge) ReservedUnits() []Amount { return slices.Clone(c.load().own().Units) }
+// Reserved returns what the request reserved of its budgets, in money and in each other unit of its endpoint's budgets; 0 if nothing. A repeat of a
+// receipt reserves what it costs more than before.
+func (c *Charge) Reserved() Amounts { return c.load().own() }
 
 // own returns what the request itself reserved: the most in any account.
 func (h *held) own() (all Amounts) {
 	if h != nil {
 		for i := range h.reservations {
-			all = all.most(h.reservations[i].Reserved)
+			all = all.Most(h.reservations[i].Reserved)
 		}
 	}
 	return all

@@ -66,7 +66,7 @@ func TestCharge_anotherProcessSettles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if accounts := c.Accounts(); c.Reserved() != 100_000 || len(accounts) != 1 || accounts[0] != "ip=ada" {
+		if accounts := c.Accounts(); c.Reserved().Money != 100_000 || len(accounts) != 1 || accounts[0] != "ip=ada" {
 			t.Errorf("%v is reserved of %s", c.Reserved(), accounts)
 		}
 		if err := c.Settle(t.Context(), actual); err != nil {
@@ -98,8 +98,8 @@ func TestCharge_aRepeatReservesWhatItCostsMore(t *testing.T) {
 		}
 		guard.WaitBackground(g) // what other servers gave back
 		larger := ask(4_000_000, 30_000)
-		if !larger.Allowed || !larger.Duplicate || larger.Charge.Reserved() != 3_900_000 || larger.Charge.ReservedUnits()[0].N != 29_900 {
-			t.Fatalf("a larger repeat: %+v, which reserved %v and %v", larger, larger.Charge.Reserved(), larger.Charge.ReservedUnits())
+		if !larger.Allowed || !larger.Duplicate || larger.Charge.Reserved().Money != 3_900_000 || larger.Charge.Reserved().Units[0].N != 29_900 {
+			t.Fatalf("a larger repeat: %+v, which reserved %v", larger, larger.Charge.Reserved())
 		}
 		if again := ask(4_000_000, 30_000); !again.Allowed || again.Budgets[0].Spent != 4_000_000 {
 			t.Errorf("as large again: %+v", again)

@@ -29,7 +29,7 @@ func (s *service) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	settle(ctx, d, a)
 	writeJSON(w, map[string]any{
-		"answer": a.text, "tokens": a.tokens, "duplicate": d.Duplicate, "tokens_reserved": int64(d.Charge.Reserved() / oneToken),
+		"answer": a.text, "tokens": a.tokens, "duplicate": d.Duplicate, "tokens_reserved": int64(d.Charge.Reserved().Money / oneToken),
 		"tokens_left": tokensLeft(d, a),
 	})
 }
@@ -55,7 +55,7 @@ func tokensLeft(d *guard.Decision, a answer) int64 {
 		}
 	}
 	if !d.Duplicate && len(d.Budgets) > 0 {
-		left += d.Charge.Reserved() - fcall.Micros(a.tokens)*oneToken
+		left += d.Charge.Reserved().Money - fcall.Micros(a.tokens)*oneToken
 	}
 	return int64(max(left, 0) / oneToken)
 }

@@ -348,15 +348,7 @@ func (e *ending) now(read bool) {
 
 // atLeast returns what a part of a response told, or the estimate if that is more.
 func (e *ending) atLeast(used guard.Amounts) *guard.Amounts {
-	used.Money, used.Units = max(used.Money, e.call.Decision.Charge.Reserved()), slices.Clone(used.Units)
-	for _, reserved := range e.call.Decision.Charge.ReservedUnits() {
-		for i := range used.Units {
-			if a := &used.Units[i]; a.Unit == reserved.Unit {
-				a.N = max(a.N, reserved.N)
-			}
-		}
-	}
-	return &used
+	return new(e.call.Decision.Charge.Reserved().Most(used))
 }
 
 // A body is that of a response. Nothing that lives longer refers to it, so that the garbage collector finds one that nobody closed.

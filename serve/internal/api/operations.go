@@ -34,12 +34,13 @@ func (a *API) decide(ctx context.Context, r *decideRequest) (*decision, error) {
 	}
 	d.Charge.Count(ctx, true) // the response is not known here
 	left := func(wait time.Duration) seconds { return seconds(max(wait-d.Age, 0)) }
+	reserved := d.Charge.Reserved()
 	out := &decision{
 		Allowed: d.Allowed, Reason: string(d.Reason), Subject: d.Subject, Refused: d.Refused, RetryAfter: seconds(d.RetryAfter),
 		Duplicate: d.Duplicate, Challenge: d.Challenge, Fallback: string(d.Fallback),
-		Charge: d.Charge.Text(), Reserved: money(d.Charge.Reserved()), ExpiresAfter: seconds(d.Charge.ExpiresAfter()), Limits: []limit{}, Budgets: []budget{},
+		Charge: d.Charge.Text(), Reserved: money(reserved.Money), ExpiresAfter: seconds(d.Charge.ExpiresAfter()), Limits: []limit{}, Budgets: []budget{},
 	}
-	for _, a := range d.Charge.ReservedUnits() {
+	for _, a := range reserved.Units {
 		out.Units = append(out.Units, amount(a))
 	}
 	for _, l := range d.Limits {
