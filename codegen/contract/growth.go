@@ -73,10 +73,12 @@ func (c *checker) filled(f *function) {
 				}
 			}
 		}
+		seen := map[string]bool{} // of a group one row's keys are enough
 		for _, k := range op.keys() {
-			if c.watch.fills[suffixOf(k.name)] {
+			if seen[k.field.Name] || c.watch.fills[suffixOf(k.name)] {
 				continue
 			}
+			seen[k.field.Name] = true
 			kind := k.field.Redis
 			if kind == "any" || kind == "" {
 				kind = []string{"zset", "string", "hash", "list"}[try%4]
