@@ -1,13 +1,17 @@
+// Package docs draws the chart of docs/performance.md from its table.
 package docs
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "draw the chart again")
 
 const chart = "performance.svg"
 
