@@ -1523,7 +1523,7 @@ return function(words)
 end
 end)()
 
-local limit_rows = (function() -- rlfunc: lines=108 file=functions/lib/limit/limit_rows.lua
+local limit_rows = (function() -- rlfunc: lines=109 file=functions/lib/limit/limit_rows.lua
 
 
 
@@ -1577,6 +1577,7 @@ function limit_rows.check_row(row, key, cost, now_us, answer)
     answer.retry_after_us = 0
   end
 end
+
 
 
 

@@ -36,8 +36,8 @@ function limit_rows.cost_of(row, weight, paid)
   return row.weighted and row.cost * weight or row.cost
 end
 
--- Checks a row. A shadow limit refuses a cost that can never fit, which is an error of the caller in any other limit. What a repeat has
--- paid for already is never refused. Returns nothing or a refusal.
+-- Checks a row. A shadow limit refuses a cost that can never fit, which is an error of the caller in any other limit. Returns nothing or a
+-- refusal.
 function limit_rows.check_row(row, key, cost, now_us, answer)
   answer.cost = cost
   if cost > row.most and not row.shadow then
@@ -52,8 +52,9 @@ function limit_rows.check_row(row, key, cost, now_us, answer)
   end
 end
 
--- Checks every row; paid is what the call's receipt has paid, nil if it is unknown, and holder is that of the call. Returns the answer of
--- each row, how many refuse, the longest of their waits, and how many of them are not global; or nil and a refusal. Writes nothing.
+-- Checks every row; paid is what the call's receipt has paid, nil if it is unknown, and holder is that of the call. What a repeat has paid
+-- for is not refused. Returns the answer of each row, how many refuse, the longest of their waits, and how many of them are not global; or
+-- nil and a refusal. Writes nothing.
 function limit_rows.check(limits, states, weight, paid, now_us, holder)
   local count = #limits
   local all = answers[count] or new_answers(count)
