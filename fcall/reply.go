@@ -87,20 +87,21 @@ func ReadRows[R any](r *Reply, name string, read func(*Reply) R) []R {
 
 // Rows begins a group, and returns the number of its rows. EndRows ends it.
 func (r *Reply) Rows(name string) int {
-	rows := int(r.whole(name, 0, MaxInt))
+	rows := r.whole(name, 0, MaxInt)
 	r.after = r.left
 	if rows == 0 {
 		return 0
 	}
-	r.width = int(r.whole(name, 1, MaxInt))
-	if r.err == nil && rows > len(r.left)/r.width {
-		r.fail(name, fmt.Sprintf("be %d rows of %d fields", rows, r.width), absent{})
+	width := r.whole(name, 1, MaxInt)
+	if r.err == nil && rows > int64(len(r.left))/width {
+		r.fail(name, fmt.Sprintf("be %d rows of %d fields", rows, width), absent{})
 	}
 	if r.err != nil {
 		return 0
 	}
-	r.group, r.rows, r.after = name, r.left[:rows*r.width], r.left[rows*r.width:]
-	return rows
+	r.group, r.width = name, int(width)
+	r.rows, r.after = r.left[:rows*width], r.left[rows*width:]
+	return int(rows)
 }
 
 // Row begins row i, counted from 0. Messages name its fields `results.0.allowed`.
