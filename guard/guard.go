@@ -62,6 +62,9 @@ type Options struct {
 	localClock embedded.Clock
 }
 
+// Library is what guard calls in Redis. It loads missing functions itself; loader.Ensure does it before the first request.
+var Library = genguard.Library
+
 // A Guard decides whether requests may pass. It is safe for concurrent use.
 type Guard struct {
 	rdb         fcall.Caller

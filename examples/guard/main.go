@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	genguard "github.com/rlfunc/rlfunc/gen/guard"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -22,7 +21,7 @@ func main() {
 
 	ctx := context.Background()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", ContextTimeoutEnabled: true})
-	if _, err := loader.Ensure(ctx, rdb, genguard.Library); err != nil {
+	if _, err := loader.Ensure(ctx, rdb, guard.Library); err != nil { // loads what guard calls, if Redis lacks it
 		log.Print(err) // the service also works while Redis is down
 	}
 	limits, err := policy.Load("limits.yaml")
