@@ -3,7 +3,8 @@
 --- Attempts, and the block that they start, belong to the call's subject; each limit, the receipt, the budgets and the challenge may belong to
 --- another, or to all subjects together. An active block of any of them refuses the call, and nothing is recorded. Otherwise every limit, the
 --- budgets and the challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. What is
---- unreserved must fit its budgets, but is not charged. With tiers the call is an attempt: the threshold-th is refused.
+--- unreserved must fit its budgets, but is not charged. With tiers the call is an attempt: the threshold-th is refused. Arguments stand in
+--- groups, which a call may leave out: limits, receipt, budgets, attempts, challenge.
 ---
 --- A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and reserves, under its own name, what
 --- its estimate exceeds those of before. It pays global limits again, and holds places of its own. With repeats, that many repeats pass, as
@@ -23,13 +24,16 @@
 --- @key    blocks         string[block][0..16]     blocks of the request's other subjects
 --- @arg    limits         group(limit)[0..16]     limits, each optionally of its own subject
 --- @arg    weight         count[1..1000000000000]=1 multiplies every limit's cost except that of a sliding_log
+--- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
 --- @arg    receipt        text[224]?               the request's own ID; without one, every call counts
 --- @arg    dedup          duration[1ms..3650d]=10s how long a receipt is known
 --- @arg    repeats        count[0..8]?             how many repeats of a receipt pass; any number when omitted
 --- @arg    budgets        group(budget)[0..16]    as in cost.reserve, each optionally of its own subject
 --- @arg    estimate       micros[0..1000000000000000]=0 expected cost of the request, in money
+--- @arg    units          group(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
 --- @arg    hold           duration[1ms..3650d]?    how long an unsettled estimate counts; each window's length when omitted
 --- @arg    reservation    text[64]?                unique ID for the reservation of this call, to settle by: guard's have 26 characters
+--- @arg    block          text[32]?                names the block that tiers start, with its own attempts; it refuses calls with this name only. Without one it is that of all calls
 --- @arg    tiers          group[0..8]             how many attempts are too many, as in abuse.attempt
 --- @arg    tiers.threshold count[1..10000]         attempt that is refused and starts the block
 --- @arg    tiers.window   duration[1ms..3650d]     time in which attempts are counted
@@ -41,9 +45,6 @@
 --- @arg    challenge      text[128]?               challenge to consume; the call is refused if that is impossible
 --- @arg    challenge_required bool?                whether a call without a challenge is refused
 --- @arg    payload        text[1024]?              what the challenge was issued for
---- @arg    holder         text[64]?                holder of the places, unique to the call: guard's have 26 characters
---- @arg    block          text[32]?                names the block that tiers start, with its own attempts; it refuses calls with this name only. Without one it is that of all calls
---- @arg    units          group(unit_amount)[0..4] expected cost of the request in other units than money; 0 in those that are omitted
 --- @must   #budgets == 0 or reservation: a reservation is settled by its name
 --- @result allowed        bool                     whether the request may pass
 --- @result duplicate      bool                     whether its receipt was known, so that it paid only what it costs more than before, and limits that count repeats
@@ -63,9 +64,9 @@
 --- @records the attempt that tiers count, and the block that it starts
 --- @error  RLARG                                   limits contradict each other, budgets lack an ID, the holder has left, or rows would be one budget
 --- @error  RLSTATE                                 a key holds data that its library did not write
-local function admit(bucket, known, attempts, strikes, challenges, left, record, started, blocks, limits, limits_state, weight, receipt, dedup_us, repeats,
-    budgets, budgets_spent, estimate_micros, hold_us, reservation, tiers, escalation, strike_memory_us, count_refused, challenge, challenge_required,
-    payload, holder, block, units)
+local function admit(bucket, known, attempts, strikes, challenges, left, record, started, blocks, limits, limits_state, weight, holder, receipt, dedup_us, repeats,
+    budgets, budgets_spent, estimate_micros, units, hold_us, reservation, block, tiers, escalation, strike_memory_us, count_refused, challenge,
+    challenge_required, payload)
   if left and redis.call('GET', left) then
     return nil, refusal.argument('holder must be one that release has not marked')
   end
@@ -117,6 +118,5 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
     return true, repeated ~= false, 'none', 0, 0, tried_tiers.strikes, 0, clock_us, outcome, request.rows, cost.all, tried_tiers.rows
   end
   outcome = outcome == 'consumed' and 'unused' or outcome
-  place = reason == cost.reason and cost.place or 0
-  return false, repeated ~= false, reason, tried_tiers.tier, place, tried_tiers.strikes, wait_us, 0, outcome, request.rows, cost.all, tried_tiers.rows
+  return false, repeated ~= false, reason, tried_tiers.tier, reason == cost.reason and cost.place or 0, tried_tiers.strikes, wait_us, 0, outcome, request.rows, cost.all, tried_tiers.rows
 end

@@ -27,6 +27,9 @@ type AdmitParams struct {
 	Limits fcall.Rows[Limit]
 	// Weight: multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1.
 	Weight int64
+	// Holder: holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. The zero value
+	// omits it.
+	Holder string
 	// Receipt: the request's own ID; without one, every call counts. 1 to 224 bytes. The zero value omits it.
 	Receipt string
 	// ReceiptOf is the subject of the keys that Receipt uses. Defaults to the call's subject.
@@ -39,12 +42,17 @@ type AdmitParams struct {
 	Budgets fcall.Rows[Budget]
 	// Estimate: expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
 	Estimate fcall.Micros
+	// Units: expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows.
+	Units fcall.Rows[UnitAmount]
 	// Hold: how long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days. The
 	// zero value omits it.
 	Hold time.Duration
 	// Reservation: unique ID for the reservation of this call, to settle by: guard's have 26 characters. 1 to 64
 	// bytes. The zero value omits it.
 	Reservation string
+	// Block: names the block that tiers start, with its own attempts; it refuses calls with this name only.
+	// Without one it is that of all calls. 1 to 32 bytes. The zero value omits it.
+	Block string
 	// Tiers: how many attempts are too many, as in abuse.attempt. 0 to 8 rows.
 	Tiers fcall.Rows[AdmitTiers]
 	// Escalation: how long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows.
@@ -63,14 +71,6 @@ type AdmitParams struct {
 	ChallengeRequired bool
 	// Payload: what the challenge was issued for. 1 to 1024 bytes. The zero value omits it.
 	Payload string
-	// Holder: holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. The zero value
-	// omits it.
-	Holder string
-	// Block: names the block that tiers start, with its own attempts; it refuses calls with this name only.
-	// Without one it is that of all calls. 1 to 32 bytes. The zero value omits it.
-	Block string
-	// Units: expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows.
-	Units fcall.Rows[UnitAmount]
 }
 
 // AdmitTiers is one row of AdmitParams.Tiers.
@@ -210,6 +210,7 @@ const (
 // refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the challenge must allow;
 // then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. What is unreserved must
 // fit its budgets, but is not charged. With tiers the call is an attempt: the threshold-th is refused.
+// Arguments stand in groups, which a call may leave out: limits, receipt, budgets, attempts, challenge.
 //
 // A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and
 // reserves, under its own name, what its estimate exceeds those of before. It pays global limits again, and
@@ -259,13 +260,16 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.Keys(p.Blocks, "block")
 	a.Group(p.Limits.Group)
 	a.OptInt(p.Weight)
+	a.OptText(p.Holder)
 	a.OptText(p.Receipt)
 	a.OptDuration(p.Dedup)
 	a.OptIntPtr(p.Repeats)
 	a.Group(p.Budgets.Group)
 	a.OptInt(int64(p.Estimate))
+	a.Group(p.Units.Group)
 	a.OptDuration(p.Hold)
 	a.OptText(p.Reservation)
+	a.OptText(p.Block)
 	a.Group(p.Tiers.Group)
 	a.Group(p.Escalation.Group)
 	a.OptDuration(p.StrikeMemory)
@@ -273,8 +277,5 @@ func (c *Client) admitArgs(p AdmitParams) *fcall.Args {
 	a.OptText(p.Challenge)
 	a.OptBool(p.ChallengeRequired)
 	a.OptText(p.Payload)
-	a.OptText(p.Holder)
-	a.OptText(p.Block)
-	a.Group(p.Units.Group)
 	return a
 }

@@ -483,13 +483,13 @@ class _Functions(Base):
     @Function
     def admit(
         self, subject: Subject, *, blocks: Sequence[Subject] = (), limits: Sequence[Limit] = (), weight: int | None = None,
-        receipt: Text | None = None, receipt_of: Subject | None = None, dedup: timedelta | None = None,
-        repeats: int | None = None, budgets: Sequence[Budget] = (), estimate: Micros | None = None,
-        hold: timedelta | None = None, reservation: Text | None = None, tiers: Sequence[AdmitTiers] = (),
+        holder: Text | None = None, receipt: Text | None = None, receipt_of: Subject | None = None,
+        dedup: timedelta | None = None, repeats: int | None = None, budgets: Sequence[Budget] = (),
+        estimate: Micros | None = None, units: Sequence[UnitAmount] = (), hold: timedelta | None = None,
+        reservation: Text | None = None, block: Text | None = None, tiers: Sequence[AdmitTiers] = (),
         escalation: Sequence[AdmitEscalation] = (), strike_memory: timedelta | None = None,
         count_refused: bool | None = None, challenge: Text | None = None, challenge_of: Subject | None = None,
-        challenge_required: bool | None = None, payload: Text | None = None, holder: Text | None = None,
-        block: Text | None = None, units: Sequence[UnitAmount] = (),
+        challenge_required: bool | None = None, payload: Text | None = None,
     ) -> Call[AdmitResult]:
         """Decides a request: everything is allowed and charged, or nothing is.
 
@@ -498,7 +498,8 @@ class _Functions(Base):
         of them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the
         challenge must allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do.
         What is unreserved must fit its budgets, but is not charged. With tiers the call is an attempt: the
-        threshold-th is refused.
+        threshold-th is refused. Arguments stand in groups, which a call may leave out: limits, receipt,
+        budgets, attempts, challenge.
 
         A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before,
         and reserves, under its own name, what its estimate exceeds those of before. It pays global limits
@@ -522,16 +523,22 @@ class _Functions(Base):
             limits: Limits, each optionally of its own subject. 0 to 16 rows.
             weight: Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to
                 1.
+            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
+                omits it.
             receipt: The request's own ID; without one, every call counts. 1 to 224 bytes. None omits it.
             receipt_of: The subject of the keys that receipt uses. Defaults to the call's subject.
             dedup: How long a receipt is known. From 1ms to 3650 days. Defaults to 10s.
             repeats: How many repeats of a receipt pass; any number when omitted. From 0 to 8. None omits it.
             budgets: As in cost.reserve, each optionally of its own subject. 0 to 16 rows.
             estimate: Expected cost of the request, in money. From 0 to 10^15. Defaults to 0.
+            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
+                rows.
             hold: How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650
                 days. None omits it.
             reservation: Unique ID for the reservation of this call, to settle by: guard's have 26 characters.
                 1 to 64 bytes. None omits it.
+            block: Names the block that tiers start, with its own attempts; it refuses calls with this name
+                only. Without one it is that of all calls. 1 to 32 bytes. None omits it.
             tiers: How many attempts are too many, as in abuse.attempt. 0 to 8 rows.
             escalation: How long the first, second, ... block lasts; the tier's own duration when empty. 0 to
                 8 rows.
@@ -543,12 +550,6 @@ class _Functions(Base):
             challenge_of: The subject of the keys that challenge uses. Defaults to the call's subject.
             challenge_required: Whether a call without a challenge is refused. Defaults to false.
             payload: What the challenge was issued for. 1 to 1024 bytes. None omits it.
-            holder: Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. None
-                omits it.
-            block: Names the block that tiers start, with its own attempts; it refuses calls with this name
-                only. Without one it is that of all calls. 1 to 32 bytes. None omits it.
-            units: Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4
-                rows.
         """
         return Call(
             "admit", AdmitResult,
@@ -561,11 +562,10 @@ class _Functions(Base):
                   *([self._key(subject, "reservation", reservation)] if reservation else []),
                   *([self._key(subject, "block", block)] if block else []), *self._row_keys(subject, limits),
                   *self._row_keys(subject, budgets), *self._keys("blocks", blocks, "block")],
-            args=[_rows("limits", limits) or None, weight, receipt, _duration("dedup", dedup), repeats,
-                  _rows("budgets", budgets) or None, estimate, _duration("hold", hold), reservation,
-                  _rows("tiers", tiers) or None, _rows("escalation", escalation) or None,
-                  _duration("strike_memory", strike_memory), count_refused, challenge, challenge_required, payload,
-                  holder, block, _rows("units", units) or None],
+            args=[_rows("limits", limits) or None, weight, holder, receipt, _duration("dedup", dedup), repeats,
+                  _rows("budgets", budgets) or None, estimate, _rows("units", units) or None, _duration("hold", hold),
+                  reservation, block, _rows("tiers", tiers) or None, _rows("escalation", escalation) or None,
+                  _duration("strike_memory", strike_memory), count_refused, challenge, challenge_required, payload],
         )
 
     @Function

@@ -226,6 +226,8 @@ export interface AdmitParams {
   limits?: readonly Limit[];
   /** Multiplies every limit's cost except that of a sliding_log. From 1 to 10^12. Defaults to 1. */
   weight?: Count;
+  /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
+  holder?: Text;
   /** The request's own ID; without one, every call counts. 1 to 224 bytes. Undefined omits it. */
   receipt?: Text;
   /** The subject of the keys that receipt uses. Defaults to the call's subject. */
@@ -238,6 +240,8 @@ export interface AdmitParams {
   budgets?: readonly Budget[];
   /** Expected cost of the request, in money. From 0 to 10^15. Defaults to 0. */
   estimate?: Micros;
+  /** Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows. */
+  units?: readonly UnitAmount[];
   /**
    * How long an unsettled estimate counts; each window's length when omitted. From 1ms to 3650 days.
    * Undefined omits it.
@@ -248,6 +252,11 @@ export interface AdmitParams {
    * Undefined omits it.
    */
   reservation?: Text;
+  /**
+   * Names the block that tiers start, with its own attempts; it refuses calls with this name only. Without
+   * one it is that of all calls. 1 to 32 bytes. Undefined omits it.
+   */
+  block?: Text;
   /** How many attempts are too many, as in abuse.attempt. 0 to 8 rows. */
   tiers?: readonly AdmitTiers[];
   /** How long the first, second, ... block lasts; the tier's own duration when empty. 0 to 8 rows. */
@@ -264,15 +273,6 @@ export interface AdmitParams {
   challengeRequired?: boolean;
   /** What the challenge was issued for. 1 to 1024 bytes. Undefined omits it. */
   payload?: Text;
-  /** Holder of the places, unique to the call: guard's have 26 characters. 1 to 64 bytes. Undefined omits it. */
-  holder?: Text;
-  /**
-   * Names the block that tiers start, with its own attempts; it refuses calls with this name only. Without
-   * one it is that of all calls. 1 to 32 bytes. Undefined omits it.
-   */
-  block?: Text;
-  /** Expected cost of the request in other units than money; 0 in those that are omitted. 0 to 4 rows. */
-  units?: readonly UnitAmount[];
 }
 
 /** The result of admit. */
@@ -312,10 +312,10 @@ export interface AdmitResult {
 const admitFn: Fn<AdmitResult> = {
   name: "admit",
   subjects: ["subject", "blocks", "receiptOf", "challengeOf"],
-  args: [["limits?", LimitRow], "weight?", "receipt?", "dedup?", "repeats?", ["budgets?", BudgetRow], "estimate?",
-         "hold?", "reservation?", ["tiers?", AdmitTiersRow], ["escalation?", AdmitEscalationRow], "strikeMemory?",
-         "countRefused?", "challenge?", "challengeRequired?", "payload?", "holder?", "block?",
-         ["units?", UnitAmountRow]],
+  args: [["limits?", LimitRow], "weight?", "holder?", "receipt?", "dedup?", "repeats?", ["budgets?", BudgetRow],
+         "estimate?", ["units?", UnitAmountRow], "hold?", "reservation?", "block?", ["tiers?", AdmitTiersRow],
+         ["escalation?", AdmitEscalationRow], "strikeMemory?", "countRefused?", "challenge?", "challengeRequired?",
+         "payload?"],
   result: read.record<AdmitResult>({
     allowed: read.bool,
     duplicate: read.bool,
@@ -646,7 +646,8 @@ export class Client extends BaseClient {
    * them refuses the call, and nothing is recorded. Otherwise every limit, the budgets and the challenge must
    * allow; then each is charged, as ratelimit.check, cost.reserve and challenge.consume do. What is
    * unreserved must fit its budgets, but is not charged. With tiers the call is an attempt: the threshold-th
-   * is refused.
+   * is refused. Arguments stand in groups, which a call may leave out: limits, receipt, budgets, attempts,
+   * challenge.
    *
    * A receipt that was admitted less than dedup ago has paid: a repeat pays for more weight than before, and
    * reserves, under its own name, what its estimate exceeds those of before. It pays global limits again, and
