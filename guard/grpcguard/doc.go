@@ -5,7 +5,7 @@
 //	grpc.NewServer(grpc.UnaryInterceptor(i.Unary), grpc.StreamInterceptor(i.Stream))
 //
 // The match patterns of the policy select the endpoint of a call: "/pkg.Service/Method", or "/pkg.Service/*" for all methods of a service.
-// If a proxy may read a method in several ways, the limits of every matching endpoint apply. Other calls pass, unless the policy has
+// A method that proxies and servers may read in different ways is answered with InvalidArgument. Other calls pass, unless the policy has
 // unmatched: refuse. The policy's identities read metadata, peer address and client certificate.
 //
 // A stream counts once, when it begins. [Options.Messages] also counts each message that it receives, [Options.Sent] each message that the

@@ -7,8 +7,9 @@
 //	...
 //	http.ListenAndServe(":8080", m.Handler(mux))
 //
-// The match patterns of the policy select the endpoint of a request; [Middleware.For] selects it in code. If routers may read a path in
-// several ways, the limits of every matching endpoint apply. The policy's identities, with [Options.Code], identify the client.
+// The match patterns of the policy select the endpoint of a request; [Middleware.For] selects it in code. A path that routers read in different
+// ways, such as //v1/chat, is answered with 400; the policy's paths and escapes say what your router does. The policy's identities, with
+// [Options.Code], identify the client.
 //
 // A handler finds its decision with [FromContext] and settles the actual cost of the request by its Charge. Otherwise the reservation counts as
 // estimated. The middleware refunds it if the handler panics or the client disconnects before the response begins.
