@@ -16,10 +16,8 @@ func (c *checker) growth() {
 			c.filled(f)
 		}
 	}
-	for range 2 {
-		if len(c.watch.endless) == 0 {
-			c.grown()
-		}
+	if len(c.watch.endless) == 0 {
+		c.grown()
 	}
 }
 
