@@ -55,9 +55,7 @@ func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, seen *Decid
 	if err := r.check(); err != nil {
 		return err
 	}
-	if name := snapshot.policy.Undefined(r.Subjects); name != "" {
-		seen.Undefined = name
-	}
+	seen.Undefined = snapshot.policy.Undefined(r.Subjects)
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
