@@ -20,7 +20,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/challenge"
 	"github.com/rlfunc/rlfunc/gen/cost"
-	library "github.com/rlfunc/rlfunc/gen/guard"
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -100,7 +100,7 @@ func connect(url string) (*redis.Client, error) {
 // prepare loads missing libraries. The service also starts without Redis: closed endpoints return 503 until it is reachable, and then the
 // first call loads the library.
 func prepare(ctx context.Context, client *redis.Client) error {
-	for _, lib := range []*fcall.Library{library.Library, challenge.Library, cost.Library} {
+	for _, lib := range []*fcall.Library{guard.Library, challenge.Library, cost.Library} {
 		if _, err := loader.Ensure(ctx, client, lib); errors.Is(err, loader.ErrUnreachable) {
 			slog.Warn("starting without Redis", "err", err)
 			return nil
