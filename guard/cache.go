@@ -209,21 +209,21 @@ func (g *Guard) KnownRefusal(ctx context.Context, request func() Request) *Decis
 	}
 	r := request()
 	asked := &r
-	plan, err := snapshot.plan(asked.Endpoint)
-	if err != nil || asked.check() != nil {
+	own, plan, err := snapshot.plan(asked)
+	if err != nil {
 		return nil
 	}
 	if r.Weight == 0 {
 		r.Weight = 1
 	}
 	var resolved whom
-	snapshot.resolve(&resolved, plan, asked, overrides)
+	own.resolve(&resolved, plan, asked, overrides)
 	d := &Decision{Endpoint: r.Endpoint, Subject: resolved.client}
 	if overridden(overrides, d, asked) {
 		if d.Allowed {
 			return nil
 		}
-	} else if overrides.lifts() || snapshot.hasTariffs() || plan.dedup > 0 || !g.refusedAlone(d, plan, &resolved, &r, start) {
+	} else if overrides.lifts() || snapshot.hasTariffs() || own.hasTariffs() || plan.dedup > 0 || !g.refusedAlone(d, plan, &resolved, &r, start) {
 		return nil
 	}
 	if len(g.options.Observers) > 0 {

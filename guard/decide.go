@@ -37,6 +37,7 @@ func (g *Guard) decideInto(ctx context.Context, d *Decision, r Request) (*Decisi
 
 // report passes a decision, nil after an error, to the observers. Its copies keep others on the stack.
 func (g *Guard) report(ctx context.Context, e Decided, d *Decision) {
+	e.Request.At = nil // keeps a policy
 	if d != nil {
 		shown := *d
 		e.Decision = &shown
@@ -47,15 +48,13 @@ func (g *Guard) report(ctx context.Context, e Decided, d *Decision) {
 // decide fills in an empty decision, and in seen what observers are told of the way to it. It keeps none of them.
 func (g *Guard) decide(ctx context.Context, d *Decision, r *Request, seen *Decided, start monotime.Time) error {
 	g.overrides.start()
-	snapshot := g.snapshot.Load().forSubjects(r.Subjects)
-	plan, err := snapshot.plan(r.Endpoint)
+	snapshot, plan, err := g.snapshot.Load().plan(r)
 	if err != nil {
 		return err
 	}
-	if err := r.check(); err != nil {
-		return err
+	if r.At == nil {
+		seen.Undefined = snapshot.policy.Undefined(r.Subjects)
 	}
-	seen.Undefined = snapshot.policy.Undefined(r.Subjects)
 	if r.Weight == 0 {
 		r.Weight = 1
 	}

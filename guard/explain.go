@@ -39,14 +39,11 @@ type Explanation struct {
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (g *Guard) Explain(r Request) (*Explanation, error) {
 	all := g.snapshot.Load()
-	snapshot := all.forSubjects(r.Subjects)
-	plan, err := snapshot.plan(r.Endpoint)
+	snapshot, plan, err := all.plan(&r)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
+	r.At = nil // keeps a policy
 	var resolved whom
 	overrides := snapshot.current()
 	if err := snapshot.resolve(&resolved, plan, &r, overrides); err != nil {

@@ -9,8 +9,7 @@ import (
 
 // Refuse caches refusals of subjects.
 func Refuse(g *Guard, endpoint string, retryAfter time.Duration, subjects ...string) {
-	snapshot := g.snapshot.Load()
-	plan, err := snapshot.plan(endpoint)
+	snapshot, plan, err := g.snapshot.Load().plan(&Request{Endpoint: endpoint})
 	if err != nil {
 		panic(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,9 +85,8 @@ type Guard struct {
 	log         logger
 	work        sync.WaitGroup // background work that Close waits for
 	reload      sync.Mutex
-	checks      []func(*policy.Policy) error // guarded by reload
-	closers     []func()                     // guarded by reload
-	rejected    bool                         // the last policy; guarded by reload
+	compilers   []compiler // guarded by reload
+	rejected    bool       // the last policy; guarded by reload
 }
 
 // New returns a guard for a policy. It sends nothing, so a service can start while Redis is down. The caller must call Close.
@@ -222,20 +222,27 @@ func (g *Guard) setPolicy(p *policy.Policy) error {
 	if reflect.DeepEqual(complete, g.Policy()) {
 		return nil // keeps the cached refusals
 	}
-	for _, check := range g.checks {
-		if err := check(complete); err != nil {
-			return fmt.Errorf("set policy: %w", err)
-		}
+	if err := g.install(complete); err != nil {
+		return fmt.Errorf("set policy: %w", err)
 	}
-	return g.install(complete)
+	return nil
 }
 
 // install activates a complete policy. It starts the local engine for the first policy that needs one.
 func (g *Guard) install(p *policy.Policy) error {
 	snapshot := compile(p, g.clock, g.startBatches(p.Timeout))
+	for _, compile := range g.compilers {
+		part, err := compile(p, snapshot.endpoints)
+		if err != nil {
+			snapshot.closeParts()
+			return err
+		}
+		snapshot.parts = append(snapshot.parts, part)
+	}
 	if snapshot.needsLocal() && g.local.Load() == nil {
 		local, err := newLocal(p.Namespace, g.options.LocalBytes, g.options.localClock)
 		if err != nil {
+			snapshot.closeParts()
 			return err
 		}
 		g.local.Store(local)
@@ -244,22 +251,36 @@ func (g *Guard) install(p *policy.Policy) error {
 	g.overrides.install(snapshot, func() { g.snapshot.Store(snapshot) })
 	if old != nil {
 		g.background(old.closeBatches)
+		g.background(old.closeParts)
 	}
 	return nil
 }
 
-// Require adds a check. If it fails, SetPolicy and Watch keep the old policy. A middleware uses it to reject policies that it cannot serve.
-func (g *Guard) Require(check func(*policy.Policy) error) {
-	g.reload.Lock()
-	defer g.reload.Unlock()
-	g.checks = append(g.checks, check)
-}
+// A compiler makes a part of each snapshot.
+type compiler func(*policy.Policy, []*Endpoint) (any, error)
 
-// AtClose adds work that Close does. A middleware uses it to stop following the files of its identities.
-func (g *Guard) AtClose(f func()) {
+// Compile calls compile with the policy and its endpoints, and again with each further policy before that takes effect. If it fails, SetPolicy and Watch
+// keep the old policy. current returns what compile made of the policy in effect; an io.Closer is closed when another policy, or Close, ends it.
+// Middleware so finds endpoints and identities by the policy that then decides.
+func Compile[T any](g *Guard, compile func(*policy.Policy, []*Endpoint) (T, error)) (current func() T, err error) {
+	if g == nil {
+		return nil, errors.New("guard must not be nil")
+	}
 	g.reload.Lock()
 	defer g.reload.Unlock()
-	g.closers = append(g.closers, f)
+	with := *g.snapshot.Load()
+	part, err := compile(with.policy, with.endpoints)
+	if err != nil {
+		return nil, err
+	}
+	i := len(with.parts)
+	with.parts = append(slices.Clip(with.parts), part)
+	g.snapshot.Store(&with)
+	g.compilers = append(g.compilers, func(p *policy.Policy, all []*Endpoint) (any, error) { return compile(p, all) })
+	return func() T {
+		part, _ := g.snapshot.Load().parts[i].(T)
+		return part
+	}, nil
 }
 
 // Watch reads the policy file before it returns, and then within a second after each change of its content, until ctx ends. If a file is
@@ -310,12 +331,6 @@ func (g *Guard) Close() error {
 	g.localPlaces.close()
 	g.work.Wait()
 	g.refusals.Close()
-	g.reload.Lock()
-	closers := g.closers
-	g.closers = nil
-	g.reload.Unlock()
-	for _, f := range closers {
-		f()
-	}
+	g.snapshot.Load().closeParts()
 	return nil
 }

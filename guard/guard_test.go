@@ -236,21 +236,44 @@ func TestSetPolicy_keepsThePolicyIfACheckFails(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
 	no := errors.New("no")
-	g.Require(func(p *policy.Policy) error {
-		if len(p.Endpoints) > 1 {
-			return no
+	current, err := guard.Compile(g, func(p *policy.Policy, all []*guard.Endpoint) (int, error) {
+		if len(all) > 1 {
+			return 0, no
 		}
-		return nil
+		return int(p.Endpoints[0].Limits[0].Limit), nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	had := g.Policy()
 	p := chat(policy.Limit{Name: "minute", Limit: 2, Window: time.Minute})
 	p.Endpoints = append(p.Endpoints, policy.Endpoint{Name: "more", Unbounded: true})
-	if err := g.SetPolicy(p); !errors.Is(err, no) || g.Policy() != had {
-		t.Errorf("error %v", err)
+	if err := g.SetPolicy(p); !errors.Is(err, no) || g.Policy() != had || current() != 1 {
+		t.Errorf("error %v, and %d of the policy", err, current())
 	}
 	p.Endpoints = p.Endpoints[:1]
-	if err := g.SetPolicy(p); err != nil || g.Policy() == had {
-		t.Errorf("error %v", err)
+	if err := g.SetPolicy(p); err != nil || g.Policy() == had || current() != 2 {
+		t.Errorf("error %v, and %d of the policy", err, current())
+	}
+}
+
+// A middleware that has found the endpoint in a policy gets a decision by that one, even if another has taken its place since.
+func TestDecide_byThePolicyThatFoundTheEndpoint(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
+	current, err := guard.Compile(g, func(_ *policy.Policy, all []*guard.Endpoint) (*guard.Endpoint, error) { return all[0], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := guard.Request{Endpoint: "chat", At: current(), Subjects: []string{"ip=203.0.113.7"}}
+	if err := g.SetPolicy(&policy.Policy{Endpoints: []policy.Endpoint{{Name: "other", Unbounded: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	if d := decide(t, g, r); len(d.Limits) != 1 || current().Name != "other" {
+		t.Errorf("%+v; the current endpoint is %s", d, current().Name)
+	}
+	if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat"}); !errors.Is(err, guard.ErrEndpoint) {
+		t.Errorf("by name: error %v", err)
 	}
 }
 

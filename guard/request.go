@@ -29,6 +29,9 @@ type Amount struct {
 type Request struct {
 	// Endpoint is the endpoint's name in the policy.
 	Endpoint string
+	// At is the endpoint as middleware has it of [Compile]: the policy that found it decides, and the subjects, which that policy's reader has
+	// read, are not checked again. Defaults to the current policy's endpoint with the name.
+	At *Endpoint
 	// Subjects identify the client, for example "user=42" and "ip=203.0.113.7": at most one for each identity of the policy. Package
 	// identity reads them from requests, and [policy.Policy.Subject] checks and spells one. No limit counts an identity that the policy
 	// does not define, for example a misspelled one or one that a new policy has dropped; see [Decided].
@@ -66,17 +69,19 @@ const (
 	maxSubjectBytes = 512
 )
 
-// check returns an *fcall.ArgumentError if a value is out of bounds.
-func (r *Request) check() error {
+// checkAmounts returns an *fcall.ArgumentError if a weight, a timeout or a cost is out of bounds.
+func (r *Request) checkAmounts() error {
 	if r.Weight < 0 || r.Weight > agreed.MaxLimit {
 		return argumentError("Weight", fmt.Sprintf("be 0 to %d", int64(agreed.MaxLimit)), strconv.FormatInt(r.Weight, 10))
 	}
 	if r.Timeout < 0 {
 		return argumentError("Timeout", "not be negative", r.Timeout.String())
 	}
-	if err := checkUnits("guard.decide", r.Units); err != nil {
-		return err
-	}
+	return checkUnits("guard.decide", r.Units)
+}
+
+// checkSubjects does so for the subjects.
+func (r *Request) checkSubjects() error {
 	if len(r.Subjects) > maxSubjects {
 		return argumentError("Subjects", fmt.Sprintf("be at most %d", maxSubjects), strconv.Itoa(len(r.Subjects)))
 	}

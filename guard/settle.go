@@ -210,25 +210,21 @@ func (g *Guard) Record(ctx context.Context, r Request) (exceeded bool, err error
 
 // spent returns the reservations that record what a request has spent, none if an override exempts it.
 func (g *Guard) spent(r *Request) (func(split bool) []callReservation, error) {
-	snapshot, request := g.snapshot.Load().forSubjects(r.Subjects), r
-	plan, err := snapshot.plan(r.Endpoint)
-	if err == nil {
-		err = request.check()
-	}
+	snapshot, plan, err := g.snapshot.Load().plan(r)
 	if err != nil {
 		return nil, err
 	}
 	var resolved whom
 	var d Decision
 	overrides := snapshot.current()
-	if err := snapshot.resolve(&resolved, plan, request, overrides); err != nil {
+	if err := snapshot.resolve(&resolved, plan, r, overrides); err != nil {
 		return nil, err
 	}
 	return func(split bool) []callReservation {
-		if overridden(overrides, &d, request) && d.Allowed {
+		if overridden(overrides, &d, r) && d.Allowed {
 			return nil
 		}
-		return spentReservations(plan, request, &resolved, split)
+		return spentReservations(plan, r, &resolved, split)
 	}, nil
 }
 

@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,10 +23,30 @@ type snapshot struct {
 
 	client     grouping
 	clock      func() time.Time
-	byName     map[string]*plan
+	endpoints  []*Endpoint
+	plans      []*plan                     // of the endpoints, then of the upstreams
+	byName     map[string]int              // their indexes
+	parts      []any                       // what each compiler made; not of the tariffs
 	exceptions *atomic.Pointer[exceptions] // shared with the tariffs
 	batches    *batches                    // shared with the tariffs
 	tariffs    map[string]func() *snapshot // of clients with a plan of the policy, by its name; compiled by their first request
+}
+
+// An Endpoint is an endpoint of a policy that a guard has compiled; see [Request.At].
+type Endpoint struct {
+	*policy.Endpoint
+
+	snapshot *snapshot
+	index    int
+}
+
+// closeParts ends the work of what the compilers made.
+func (s *snapshot) closeParts() {
+	for _, part := range s.parts {
+		if c, ok := part.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
 }
 
 // hasTariffs reports whether some clients have other limits.
@@ -120,16 +142,22 @@ func (s *snapshot) forSubjects(subjects []string) *snapshot {
 func compileTariff(p *policy.Policy, clock func() time.Time, batches *batches) *snapshot {
 	s := &snapshot{
 		policy: p, clock: clock, batches: batches,
-		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]*plan, len(p.Endpoints)),
+		client: newGrouping(p, policy.By{policy.ByClient}, ""), byName: make(map[string]int, len(p.Endpoints)),
+	}
+	add := func(name string, plan *plan) {
+		s.byName[name] = len(s.plans)
+		s.plans = append(s.plans, plan)
 	}
 	for i := range p.Endpoints {
-		s.byName[p.Endpoints[i].Name] = s.compile(&p.Endpoints[i])
+		e := &p.Endpoints[i]
+		s.endpoints = append(s.endpoints, &Endpoint{e, s, i})
+		add(e.Name, s.compile(e))
 	}
 	for i := range p.Upstreams {
 		alone := p.Outbound(&p.Upstreams[i])
 		plan := (&snapshot{policy: alone, clock: clock, batches: batches}).compile(&alone.Endpoints[0])
 		plan.outbound = true
-		s.byName[p.Upstreams[i].Name] = plan
+		add(p.Upstreams[i].Name, plan)
 	}
 	return s
 }
@@ -234,7 +262,7 @@ func (plan *plan) addBlock(p *policy.Policy, e *policy.Endpoint) {
 
 // needsLocal reports whether any failure mode is local.
 func (s *snapshot) needsLocal() bool {
-	for _, plan := range s.byName {
+	for _, plan := range s.plans {
 		local := func(r planLimit) bool { return r.onFailure == policy.Local }
 		spends := func(b planBudget) bool { return b.policy.OnFailure == policy.Local }
 		if plan.block != nil && plan.block.OnFailure == policy.Local || slices.ContainsFunc(plan.rows, local) || slices.ContainsFunc(plan.budgets, spends) {
@@ -244,11 +272,16 @@ func (s *snapshot) needsLocal() bool {
 	return false
 }
 
-// plan returns an endpoint or upstream by its name.
-func (s *snapshot) plan(name string) (*plan, error) {
-	plan, ok := s.byName[name]
-	if !ok {
-		return nil, fmt.Errorf("decide %q: %w", name, ErrEndpoint)
+// plan returns the snapshot and the plan of a request, and checks the request. s is the current snapshot.
+func (s *snapshot) plan(r *Request) (*snapshot, *plan, error) {
+	if r.At != nil && r.At.snapshot != nil {
+		s = r.At.snapshot.forSubjects(r.Subjects)
+		return s, s.plans[r.At.index], r.checkAmounts()
 	}
-	return plan, nil
+	i, ok := s.byName[r.Endpoint]
+	if !ok {
+		return nil, nil, fmt.Errorf("decide %q: %w", r.Endpoint, ErrEndpoint)
+	}
+	s = s.forSubjects(r.Subjects)
+	return s, s.plans[i], cmp.Or(r.checkAmounts(), r.checkSubjects())
 }

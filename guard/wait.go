@@ -31,6 +31,7 @@ func (g *Guard) Wait(ctx context.Context, r Request) (*Decision, error) {
 		return d, fmt.Errorf("wait for endpoint %s: %w", r.Endpoint, ErrCrowded)
 	}
 	defer g.waiting.leave(subject)
+	r.At = nil // a policy may be replaced meanwhile
 	timer := time.NewTimer(d.RetryAfter)
 	defer timer.Stop()
 	for poll := firstPoll; ; poll = min(2*poll, placeRetry) {

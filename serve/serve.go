@@ -23,6 +23,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,9 +112,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := rejectPlaces(p); err != nil {
-		return fmt.Errorf("%s: %w", o.Policy, err)
-	}
 	metrics, err := prometheus.New()
 	if err != nil {
 		return err
@@ -134,8 +132,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer g.Close()
-	g.Require(rejectPlaces)
-	g.Require(func(p *policy.Policy) error { return rejectEmpty(g.Policy(), p) })
+	if _, err = guard.Compile(g, func(p *policy.Policy, _ []*guard.Endpoint) (any, error) {
+		return nil, cmp.Or(rejectPlaces(p), rejectEmpty(g.Policy(), p))
+	}); err != nil {
+		return fmt.Errorf("%s: %w", o.Policy, err)
+	}
 	ending, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	s, err := newServers(ending, &o, g, metrics)

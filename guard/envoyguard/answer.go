@@ -30,7 +30,7 @@ func unlimited(n int) *ratelimitv3.RateLimitResponse {
 }
 
 // rejected returns the answer to a request that is not decided and must not pass. reason is as in package httpguard.
-func rejected(matched []*policy.Descriptor, reason string) *ratelimitv3.RateLimitResponse {
+func rejected(matched []*rule, reason string) *ratelimitv3.RateLimitResponse {
 	r := unlimited(len(matched))
 	r.OverallCode = overLimit
 	for i, rule := range matched {
@@ -50,7 +50,7 @@ func setError(r *ratelimitv3.RateLimitResponse, reason string) {
 }
 
 // answer returns the answer of a decision by a policy, for the rules that its descriptors matched.
-func answer(p *policy.Policy, d *guard.Decision, matched []*policy.Descriptor) *ratelimitv3.RateLimitResponse {
+func answer(p *policy.Policy, d *guard.Decision, matched []*rule) *ratelimitv3.RateLimitResponse {
 	r := unlimited(len(matched))
 	named := false // a descriptor names the limit that refuses
 	for i, rule := range matched {

@@ -22,7 +22,7 @@ type asked struct {
 // read fills in what guard decides and records, and returns the rule of each descriptor, nil without one. It returns an answer to a request that
 // guard does not decide.
 func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
-	matched []*policy.Descriptor, undecided *ratelimitv3.RateLimitResponse, err error,
+	matched []*rule, undecided *ratelimitv3.RateLimitResponse, err error,
 ) {
 	if q.GetDomain() == unreadable {
 		return nil, rejected(nil, "bad_request"), nil
@@ -30,7 +30,7 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
 	if q.GetDomain() == "" || len(q.GetDescriptors()) == 0 {
 		return nil, nil, status.Error(codes.InvalidArgument, "the request has no domain or no descriptors")
 	}
-	matched = make([]*policy.Descriptor, len(q.Descriptors))
+	matched = make([]*rule, len(q.Descriptors))
 	var c claim
 	for i, d := range q.Descriptors {
 		rule := r.match(q.Domain, d)
@@ -47,7 +47,7 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
 		}
 		if rule.Unit != "" && hits > 0 {
 			var own claim
-			one := guard.Request{Endpoint: rule.Endpoint, Units: []guard.Amount{{Unit: rule.Unit, N: int64(min(hits, math.MaxInt64))}}}
+			one := guard.Request{Endpoint: rule.Endpoint, At: rule.at, Units: []guard.Amount{{Unit: rule.Unit, N: int64(min(hits, math.MaxInt64))}}}
 			if err = own.add(r.policy, rule, d); err == nil {
 				one.Subjects, err = own.read(r.reader)
 			}
@@ -66,7 +66,7 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
 		if request.Endpoint != "" && request.Endpoint != rule.Endpoint { // a request is of one endpoint
 			return matched, rejected(matched, "bad_request"), nil
 		}
-		request.Endpoint = rule.Endpoint
+		request.Endpoint, request.At = rule.Endpoint, rule.at
 		if rule.Unit == "" {
 			request.Weight = max(request.Weight, weight(hits))
 		} else if !slices.Contains(request.Unreserved, rule.Unit) {
@@ -75,7 +75,7 @@ func (r *rules) read(q *ratelimitv3.RateLimitRequest, request *asked) (
 	}
 	if request.Endpoint == "" {
 		if request.spent == nil && r.policy.Unmatched == policy.UnmatchedRefuse {
-			return matched, rejected(make([]*policy.Descriptor, len(matched)), "not_found"), nil
+			return matched, rejected(make([]*rule, len(matched)), "not_found"), nil
 		}
 		return matched, unlimited(len(matched)), nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -17,20 +18,31 @@ type rules struct {
 	policy *policy.Policy
 	reader *identity.Reader
 	// byShape are the descriptors of a domain by their keys, in the order of their priority.
-	byShape map[string][]*policy.Descriptor
+	byShape map[string][]*rule
+}
+
+// A rule is a descriptor of the policy.
+type rule struct {
+	*policy.Descriptor
+	index int // in the policy
+	at    *guard.Endpoint
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
 func (r *rules) Close() error { return r.reader.Close() }
 
-func compile(p *policy.Policy, o *Options) (*rules, error) {
+func compile(p *policy.Policy, endpoints []*guard.Endpoint, o *Options) (*rules, error) {
 	reader, err := p.Reader(o.Code, o.Identity)
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{policy: p, reader: reader, byShape: map[string][]*policy.Descriptor{}}
+	r := &rules{policy: p, reader: reader, byShape: map[string][]*rule{}}
+	byName := map[string]*guard.Endpoint{}
+	for _, e := range endpoints {
+		byName[e.Name] = e
+	}
 	for i := range p.Descriptors {
-		d := &p.Descriptors[i]
+		d := &rule{&p.Descriptors[i], i, byName[p.Descriptors[i].Endpoint]}
 		var shape strings.Builder
 		shape.WriteString(d.Domain)
 		for _, e := range d.Entries {
@@ -43,13 +55,13 @@ func compile(p *policy.Policy, o *Options) (*rules, error) {
 		for at > 0 && moreExact(d, same[at-1]) {
 			at--
 		}
-		r.byShape[key] = append(same[:at:at], append([]*policy.Descriptor{d}, same[at:]...)...)
+		r.byShape[key] = slices.Insert(same, at, d)
 	}
 	return r, nil
 }
 
 // moreExact reports whether a has a value in the first entry in which only one of both has one.
-func moreExact(a, b *policy.Descriptor) bool {
+func moreExact(a, b *rule) bool {
 	for i := range a.Entries {
 		if exact := a.Entries[i].Value != ""; exact != (b.Entries[i].Value != "") {
 			return exact
@@ -59,7 +71,7 @@ func moreExact(a, b *policy.Descriptor) bool {
 }
 
 // match returns the rule for a descriptor, or nil.
-func (r *rules) match(domain string, d *commonv3.RateLimitDescriptor) *policy.Descriptor {
+func (r *rules) match(domain string, d *commonv3.RateLimitDescriptor) *rule {
 	var room [128]byte
 	key := append(room[:0], domain...)
 	for _, e := range d.GetEntries() {
@@ -89,7 +101,7 @@ type claim struct {
 }
 
 // add adds the identities of a descriptor. It returns an error if the descriptors contradict each other.
-func (c *claim) add(p *policy.Policy, rule *policy.Descriptor, d *commonv3.RateLimitDescriptor) error {
+func (c *claim) add(p *policy.Policy, rule *rule, d *commonv3.RateLimitDescriptor) error {
 	for i, e := range rule.Entries {
 		if e.Identity == "" {
 			continue

@@ -13,7 +13,6 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -30,12 +29,12 @@ type RateLimitService struct {
 	ratelimitv3.UnimplementedRateLimitServiceServer
 
 	guard *guard.Guard
-	rules *web.Followed[*rules]
+	rules func() *rules // of the policy in effect
 }
 
 // New returns a service that follows the guard's policy.
 func New(g *guard.Guard, o Options) (*RateLimitService, error) {
-	rules, err := web.Follow(g, func(p *policy.Policy) (*rules, error) { return compile(p, &o) })
+	rules, err := guard.Compile(g, func(p *policy.Policy, endpoints []*guard.Endpoint) (*rules, error) { return compile(p, endpoints, &o) })
 	if err != nil {
 		return nil, fmt.Errorf("new envoy rate limit service: %w", err)
 	}
@@ -44,7 +43,7 @@ func New(g *guard.Guard, o Options) (*RateLimitService, error) {
 
 // ShouldRateLimit decides a request. See the package documentation for what is an answer and what is an error.
 func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
-	rules := s.rules.Current()
+	rules := s.rules()
 	var request asked
 	matched, got, err := rules.read(r, &request)
 	if err != nil || got.GetOverallCode() == overLimit {
@@ -56,9 +55,6 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 	}
 	if got == nil {
 		d, failed := s.guard.Decide(ctx, request.Request)
-		if errors.Is(failed, guard.ErrEndpoint) && rules != s.rules.Current() {
-			return s.ShouldRateLimit(ctx, r) // the policy was replaced meanwhile
-		}
 		got, err = decided(ctx, rules, matched, d, failed)
 	}
 	if request.spent != nil {
@@ -68,7 +64,7 @@ func (s *RateLimitService) ShouldRateLimit(ctx context.Context, r *ratelimitv3.R
 }
 
 // decided returns the answer of a decision, or of its error.
-func decided(ctx context.Context, rules *rules, matched []*policy.Descriptor, d *guard.Decision, err error) (*ratelimitv3.RateLimitResponse, error) {
+func decided(ctx context.Context, rules *rules, matched []*rule, d *guard.Decision, err error) (*ratelimitv3.RateLimitResponse, error) {
 	switch {
 	case err == nil:
 		d.Charge.End(ctx, guard.End{}) // the response is not known here
@@ -134,7 +130,7 @@ type Explanation struct {
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (s *RateLimitService) Explain(r *ratelimitv3.RateLimitRequest) (*Explanation, error) {
-	rules, e := s.rules.Current(), &Explanation{Guard: new(guard.Explanation)}
+	rules, e := s.rules(), &Explanation{Guard: new(guard.Explanation)}
 	var request asked
 	matched, undecided, err := rules.read(r, &request)
 	e.Guard.Request = request.Request
@@ -143,15 +139,13 @@ func (s *RateLimitService) Explain(r *ratelimitv3.RateLimitRequest) (*Explanatio
 	}
 	for _, rule := range matched {
 		index := -1
-		for i := range rules.policy.Descriptors {
-			if rule == &rules.policy.Descriptors[i] {
-				index = i
-			}
+		if rule != nil {
+			index = rule.index
 		}
 		e.Rules = append(e.Rules, index)
 	}
 	if undecided != nil {
-		e.Answer = undecided
+		e.Answer, e.Guard.Request.At = undecided, nil
 		return e, nil
 	}
 	e.Guard, err = s.guard.Explain(e.Guard.Request)

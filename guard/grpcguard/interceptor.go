@@ -66,7 +66,7 @@ const (
 type Interceptor struct {
 	guard   *guard.Guard
 	options Options
-	methods *web.Followed[*methods]
+	methods func() *methods // of the policy in effect
 }
 
 // New returns an interceptor that follows the guard's policy.
@@ -74,7 +74,7 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 	i := &Interceptor{guard: g, options: o}
 	err := o.Headers.Check()
 	if err == nil {
-		i.methods, err = web.Follow(g, i.compile)
+		i.methods, err = guard.Compile(g, i.compile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("new grpc interceptor: %w", err)
@@ -84,7 +84,7 @@ func New(g *guard.Guard, o Options) (*Interceptor, error) {
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if i.methods.Current().exempts(info.FullMethod) {
+	if i.methods().exempts(info.FullMethod) {
 		return handler(ctx, req)
 	}
 	d, _, err := i.admit(ctx, info.FullMethod, req)
@@ -118,7 +118,7 @@ func end(ctx context.Context, d *guard.Decision, gone bool, got []codes.Code) {
 // admit returns the decision that allows a call and its identities, or the error to answer with. The decision is nil if no endpoint
 // matches.
 func (i *Interceptor) admit(ctx context.Context, method string, message any) (*guard.Decision, *identity.Found, error) {
-	methods := i.methods.Current()
+	methods := i.methods()
 	e, err := methods.endpoint(method)
 	if err != nil {
 		return nil, nil, invalid(web.Unread(err, "call"))
@@ -146,12 +146,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 		return nil, nil, invalid(web.Unread(err, "call"))
 	}
 	d, err := i.decide(ctx, call.Request(e, &who))
-	switch {
-	case errors.Is(err, guard.ErrEndpoint) && methods != i.methods.Current():
-		return i.admit(ctx, method, message) // the policy was replaced meanwhile
-	case errors.Is(err, guard.ErrEndpoint):
-		return nil, nil, failure(err)
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
 	}
 	_ = grpc.SetHeader(ctx, i.fields(d)) // fails if the service has sent its header
@@ -169,7 +164,7 @@ func (i *Interceptor) measure(ctx context.Context, method string, message any) (
 	return estimate, weight
 }
 
-// decide returns a decision that allows, or the error to answer with. It returns ErrEndpoint unchanged.
+// decide returns a decision that allows, or the error to answer with.
 func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decision, error) {
 	decide := i.guard.Decide
 	if i.options.Wait {
@@ -181,8 +176,6 @@ func (i *Interceptor) decide(ctx context.Context, r guard.Request) (*guard.Decis
 		return d, nil
 	case d != nil:
 		return nil, i.refuse(ctx, d)
-	case errors.Is(err, guard.ErrEndpoint):
-		return nil, err
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
 	case errors.Is(err, guard.ErrUnavailable):
@@ -226,7 +219,7 @@ func (i *Interceptor) refuse(ctx context.Context, d *guard.Decision) error {
 
 // Explain returns how guard would decide a call. It sends nothing to Redis and charges nothing.
 func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Explanation, error) {
-	methods := i.methods.Current()
+	methods := i.methods()
 	if methods.exempts(fullMethod) {
 		return &guard.Explanation{Exempt: true}, nil
 	}
@@ -238,7 +231,7 @@ func (i *Interceptor) Explain(ctx context.Context, fullMethod string) (*guard.Ex
 	if err != nil {
 		return nil, err
 	}
-	return i.guard.Explain(guard.Request{Endpoint: endpoint.Name, Subjects: found.Subjects})
+	return i.guard.Explain(guard.Request{Endpoint: endpoint.Name, At: endpoint, Subjects: found.Subjects})
 }
 
 type contextKey struct{}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -19,28 +20,28 @@ import (
 // methods maps methods to the endpoints of one policy.
 type methods struct {
 	policy   *policy.Policy
-	exact    map[string]*policy.Endpoint // "/pkg.Service/Method"
-	services map[string]*policy.Endpoint // "/pkg.Service/"
-	exempt   map[string]bool             // "/pkg.Service/Method" and "/pkg.Service/*"
+	exact    map[string]*guard.Endpoint // "/pkg.Service/Method"
+	services map[string]*guard.Endpoint // "/pkg.Service/"
+	exempt   map[string]bool            // "/pkg.Service/Method" and "/pkg.Service/*"
 	reader   *identity.Reader
 }
 
 // Close ends the refreshes of keys. Calls in progress keep reading.
 func (m *methods) Close() error { return m.reader.Close() }
 
-func (i *Interceptor) compile(p *policy.Policy) (*methods, error) {
+func (i *Interceptor) compile(p *policy.Policy, endpoints []*guard.Endpoint) (*methods, error) {
 	m := &methods{
-		policy: p, exact: map[string]*policy.Endpoint{}, services: map[string]*policy.Endpoint{}, exempt: map[string]bool{},
+		policy: p, exact: map[string]*guard.Endpoint{}, services: map[string]*guard.Endpoint{}, exempt: map[string]bool{},
 	}
 	for _, pattern := range p.Exempt {
 		m.exempt[pattern] = true
 	}
-	for j := range p.Endpoints {
-		for _, pattern := range p.Endpoints[j].Match {
+	for _, e := range endpoints {
+		for _, pattern := range e.Match {
 			if service, all := strings.CutSuffix(pattern, "*"); all {
-				m.services[service] = &p.Endpoints[j]
+				m.services[service] = e
 			} else {
-				m.exact[pattern] = &p.Endpoints[j]
+				m.exact[pattern] = e
 			}
 		}
 	}
@@ -78,7 +79,7 @@ func (m *methods) exempts(method string) bool {
 
 // endpoint returns the endpoint of a method or of its service, or nil. A match by method wins. The error is of a method that proxies may forward
 // as another.
-func (m *methods) endpoint(method string) (*policy.Endpoint, error) {
+func (m *methods) endpoint(method string) (*guard.Endpoint, error) {
 	if err := web.CheckMethod(method); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package grpcguard
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -18,7 +17,7 @@ import (
 // Stream is a grpc.StreamServerInterceptor.
 func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, method := stream.Context(), info.FullMethod
-	if i.methods.Current().exempts(method) {
+	if i.methods().exempts(method) {
 		return handler(srv, stream)
 	}
 	d, who, err := i.admit(ctx, method, nil)
@@ -30,7 +29,7 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 		return handler(srv, stream)
 	}
 	if d == nil { // only messages of the method have endpoints
-		found, err := i.methods.Current().reader.Read(asRequest(ctx, method), nil)
+		found, err := i.methods().reader.Read(asRequest(ctx, method), nil)
 		if err != nil {
 			return invalid(web.Unread(err, "call"))
 		}
@@ -108,9 +107,6 @@ func (g *guarded) admit(endpoint string, message any) error {
 	r.Estimate, r.Units, r.Weight = estimate.Money, estimate.Units, weight
 	d, err := g.interceptor.decide(g.ctx, r)
 	if err != nil {
-		if errors.Is(err, guard.ErrEndpoint) {
-			err = failure(err)
-		}
 		g.refused.CompareAndSwap(nil, &err)
 		return *g.refused.Load()
 	}

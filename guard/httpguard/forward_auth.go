@@ -46,7 +46,7 @@ func (m *Middleware) ForwardAuth() http.Handler {
 		if r.URL.RawQuery == "refuse=403" {
 			r = r.WithContext(context.WithValue(r.Context(), onlyForbidden{}, true))
 		}
-		switch err := m.routes.Current().reader.Forwarded(r); err {
+		switch err := m.routes().reader.Forwarded(r); err {
 		case nil:
 		case identity.ErrUntrusted:
 			m.refuse(w, r, &Problem{Status: http.StatusForbidden, Error: "untrusted_proxy", Message: "The peer is not a trusted proxy.", Cause: err})

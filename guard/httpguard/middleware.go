@@ -58,7 +58,7 @@ const (
 type Middleware struct {
 	guard   *guard.Guard
 	options Options
-	routes  *web.Followed[*routes]
+	routes  func() *routes // of the policy in effect
 }
 
 // New returns a middleware that follows the guard's policy.
@@ -66,7 +66,7 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 	m := &Middleware{guard: g, options: o}
 	err := o.Headers.Check()
 	if err == nil {
-		m.routes, err = web.Follow(g, m.compile)
+		m.routes, err = guard.Compile(g, m.compile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("new http middleware: %w", err)
@@ -77,26 +77,30 @@ func New(g *guard.Guard, o Options) (*Middleware, error) {
 // routes are those of a policy, with the readers of its identities.
 type routes struct {
 	*web.Routes
+	byName map[string]*guard.Endpoint
 	reader *identity.Reader
 }
 
 // Close ends the refreshes of keys. Requests in progress keep reading.
 func (r *routes) Close() error { return r.reader.Close() }
 
-func (m *Middleware) compile(p *policy.Policy) (*routes, error) {
-	found, err := web.NewRoutes(p)
+func (m *Middleware) compile(p *policy.Policy, endpoints []*guard.Endpoint) (*routes, error) {
+	found, err := web.NewRoutes(p, endpoints)
 	if err != nil {
 		return nil, err
 	}
+	byName := map[string]*guard.Endpoint{}
+	for _, e := range endpoints {
+		byName[e.Name] = e
+	}
 	reader, err := p.Reader(m.options.Code, m.options.Identity)
-	return &routes{found, reader}, err
+	return &routes{found, byName, reader}, err
 }
 
 // Handler guards requests that an endpoint of the policy matches. Exempt ones pass, and so do others unless the policy has unmatched: refuse.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
-	var guarded http.HandlerFunc
-	guarded = func(w http.ResponseWriter, r *http.Request) {
-		routes := m.routes.Current()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		routes := m.routes()
 		found, err := routes.Match(r)
 		switch {
 		case err != nil:
@@ -104,34 +108,31 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		case found.Exempt:
 			next.ServeHTTP(w, r)
 		case found.Endpoint != nil:
-			m.serve(w, r, next, routes, found, guarded)
+			m.serve(w, r, next, routes, found)
 		case routes.Policy.Unmatched == policy.UnmatchedRefuse:
 			m.refuse(w, r, &Problem{Status: http.StatusNotFound, Error: "not_found", Message: "The service has nothing at this path."})
 		default:
 			next.ServeHTTP(w, r)
 		}
-	}
-	return guarded
+	})
 }
 
 // For guards a handler as one endpoint of the policy, whatever patterns the endpoint has and the policy exempts. If the policy does not
 // have the endpoint, it answers 500; check with Policy().Endpoint.
 func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
-	var guarded http.HandlerFunc
-	guarded = func(w http.ResponseWriter, r *http.Request) {
-		routes := m.routes.Current()
-		e, ok := routes.Policy.Endpoint(endpoint)
-		if !ok {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		routes := m.routes()
+		e := routes.byName[endpoint]
+		if e == nil {
 			m.refuse(w, r, ProblemOf(fmt.Errorf("%q: %w", endpoint, guard.ErrEndpoint)))
 			return
 		}
-		m.serve(w, r, next, routes, routes.For(e, r), guarded)
-	}
-	return guarded
+		m.serve(w, r, next, routes, routes.For(e, r))
+	})
 }
 
-// serve decides and serves a request. If the policy was replaced meanwhile, it calls again instead.
-func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found web.Match, again http.HandlerFunc) {
+// serve decides and serves a request.
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found web.Match) {
 	call := web.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
 	if m.options.Estimate != nil {
 		call.Estimate = m.options.Estimate(r)
@@ -159,9 +160,6 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	switch {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		panic(http.ErrAbortHandler) // the client disconnected
-	case errors.Is(err, guard.ErrEndpoint) && routes != m.routes.Current():
-		again(w, r)
-		return
 	case d == nil:
 		m.refuse(w, r, ProblemOf(err))
 		return
@@ -209,7 +207,7 @@ func (m *Middleware) decide(ctx context.Context, r guard.Request) (*guard.Decisi
 
 // Explain returns how guard would decide a request. It sends nothing to Redis and charges nothing.
 func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
-	routes := m.routes.Current()
+	routes := m.routes()
 	matched, err := routes.Match(r)
 	if matched.Exempt || matched.Endpoint == nil {
 		return &guard.Explanation{Exempt: matched.Exempt}, err
@@ -218,7 +216,7 @@ func (m *Middleware) Explain(r *http.Request) (*guard.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.guard.Explain(guard.Request{Endpoint: matched.Endpoint.Name, Subjects: found.Subjects})
+	return m.guard.Explain(guard.Request{Endpoint: matched.Endpoint.Name, At: matched.Endpoint, Subjects: found.Subjects})
 }
 
 type contextKey struct{}

@@ -37,9 +37,6 @@ func newRoutes(p *policy.Policy) (*routes, error) {
 	return all, nil
 }
 
-// Close has nothing to end.
-func (*routes) Close() error { return nil }
-
 // dialled returns a host without its port in the form in which net/http dials it, however it is spelled.
 func dialled(host string) string {
 	host = web.HostOf(host)

@@ -55,7 +55,7 @@ type Options struct {
 type Transport struct {
 	guard     *guard.Guard
 	options   Options
-	upstreams *web.Followed[*routes]
+	upstreams func() *routes // of the policy in effect
 	accounts  accounts
 	resources resources
 }
@@ -67,13 +67,13 @@ func New(g *guard.Guard, o Options) (*Transport, error) {
 	}
 	t := &Transport{guard: g, options: o}
 	var err error
-	if t.upstreams, err = web.Follow(g, t.compile); err != nil {
+	if t.upstreams, err = guard.Compile(g, t.compile); err != nil {
 		return nil, fmt.Errorf("new outbound transport: %w", err)
 	}
 	return t, nil
 }
 
-func (t *Transport) compile(p *policy.Policy) (*routes, error) {
+func (t *Transport) compile(p *policy.Policy, _ []*guard.Endpoint) (*routes, error) {
 	for i := range p.Upstreams {
 		if u := &p.Upstreams[i]; u.Account != nil && u.Account.Func && t.options.Accounts[u.Name] == nil {
 			return nil, fmt.Errorf("upstreams[%d].account: func is true, but the service registers none: set Accounts[%q]", i, u.Name)
@@ -102,7 +102,7 @@ func (t *Transport) subject(to *route, r *http.Request) string {
 
 // RoundTrip sends a request once its account allows it, and again as the policy says. It closes the request's body in any case.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	to := t.upstreams.Current().match(r)
+	to := t.upstreams().match(r)
 	if to.Upstream == nil {
 		return t.options.Base.RoundTrip(r)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -91,7 +92,7 @@ func isPreflight(pattern string) bool { return strings.HasPrefix(pattern, http.M
 // routes find endpoints as the middleware does.
 type routes struct {
 	*web.Routes
-	fixed *policy.Endpoint // of all lines; nil finds it
+	fixed *guard.Endpoint // of all lines; nil finds it
 }
 
 // newRoutes returns the routes of a policy's patterns, or of one endpoint for all requests.
@@ -101,9 +102,13 @@ func newRoutes(p *policy.Policy, endpoint string) (*routes, error) {
 		if !ok {
 			return nil, fmt.Errorf("the policy has no endpoint %q%s", endpoint, endpointsOf(p))
 		}
-		return &routes{fixed: e}, nil
+		return &routes{fixed: &guard.Endpoint{Endpoint: e}}, nil
 	}
-	found, err := web.NewRoutes(p)
+	var endpoints []*guard.Endpoint
+	for i := range p.Endpoints {
+		endpoints = append(endpoints, &guard.Endpoint{Endpoint: &p.Endpoints[i]})
+	}
+	found, err := web.NewRoutes(p, endpoints)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,4 @@
-// Package web has what the middlewares for HTTP, gRPC and Envoy share: they follow the guard's policy, find the endpoint of a request, and
-// write the same fields.
+// Package web has what the middlewares for HTTP, gRPC and Envoy share: they find the endpoint of a request, and write the same fields.
 package web
 
 import (
@@ -23,9 +22,9 @@ type Call struct {
 }
 
 // Request returns the guard request for an endpoint.
-func (c *Call) Request(e *policy.Endpoint, found *identity.Found) guard.Request {
+func (c *Call) Request(e *guard.Endpoint, found *identity.Found) guard.Request {
 	r := guard.Request{
-		Endpoint: e.Name, Subjects: found.Subjects, Receipt: c.receipt(e, found), Weight: c.Weight, Estimate: c.Estimate.Money, Units: c.Estimate.Units,
+		Endpoint: e.Name, At: e, Subjects: found.Subjects, Receipt: c.receipt(e, found), Weight: c.Weight, Estimate: c.Estimate.Money, Units: c.Estimate.Units,
 	}
 	if asked := e.Challenge; asked != nil {
 		if r.Challenge = c.Header.Get(asked.Header); r.Challenge == "" {
@@ -39,7 +38,7 @@ func (c *Call) Request(e *policy.Endpoint, found *identity.Found) guard.Request 
 }
 
 // receipt returns the operation and idempotency key; "" without a key or with two.
-func (c *Call) receipt(e *policy.Endpoint, found *identity.Found) string {
+func (c *Call) receipt(e *guard.Endpoint, found *identity.Found) string {
 	id := ""
 	switch i := e.Idempotency; {
 	case i == nil:

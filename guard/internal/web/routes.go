@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -19,17 +20,16 @@ type Routes struct {
 	mux      *http.ServeMux
 	folded   *http.ServeMux // in lower case
 	exempt   *http.ServeMux // nil if the policy exempts nothing
-	patterns map[string]*policy.Endpoint
+	patterns map[string]*guard.Endpoint
 	mixed    bool // some pattern has a capital letter
 	hosts    bool // some pattern has a host
 	values   bool // some identity is a wildcard of a pattern
 }
 
 // NewRoutes returns the routes of a policy's patterns for HTTP.
-func NewRoutes(p *policy.Policy) (*Routes, error) {
-	r := &Routes{Policy: p, mux: http.NewServeMux(), folded: http.NewServeMux(), patterns: map[string]*policy.Endpoint{}}
-	for i := range p.Endpoints {
-		e := &p.Endpoints[i]
+func NewRoutes(p *policy.Policy, endpoints []*guard.Endpoint) (*Routes, error) {
+	r := &Routes{Policy: p, mux: http.NewServeMux(), folded: http.NewServeMux(), patterns: map[string]*guard.Endpoint{}}
+	for _, e := range endpoints {
 		for _, pattern := range e.Match {
 			pattern = policy.HTTPPattern(pattern)
 			exact, folded := policy.Pattern(pattern, false), policy.Pattern(pattern, true)
@@ -75,10 +75,10 @@ func Handle(mux *http.ServeMux, pattern string) (err error) {
 
 // A Match is the endpoint of a request.
 type Match struct {
-	Exempt   bool             // guard does not decide the request, whatever it matches
-	Endpoint *policy.Endpoint // nil if none matches
-	pattern  string           // which matches the path
-	path     string           // escaped
+	Exempt   bool            // guard does not decide the request, whatever it matches
+	Endpoint *guard.Endpoint // nil if none matches
+	pattern  string          // which matches the path
+	path     string          // escaped
 }
 
 // An AmbiguousError means that routers may serve a request as different ones. Respond with 400.
@@ -87,7 +87,7 @@ type AmbiguousError struct{ What, Why string }
 func (e *AmbiguousError) Error() string { return "the " + e.What + " is ambiguous: " + e.Why }
 
 // For returns the match of a request that is for an endpoint, whatever patterns that has.
-func (r *Routes) For(e *policy.Endpoint, req *http.Request) Match {
+func (r *Routes) For(e *guard.Endpoint, req *http.Request) Match {
 	if r.values {
 		if by, err := r.Match(req); err == nil && by.Endpoint == e {
 			return by
