@@ -40,11 +40,7 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 	memory := rapid.SampledFrom([]time.Duration{0, 0, time.Minute, 10 * time.Second, time.Millisecond})
 	generation := rapid.Custom(func(t *rapid.T) attemptParams {
 		p := attemptParams{Tiers: abuse.PackAttemptTiers(tiers.Draw(t, "tiers")...), StrikeMemory: memory.Draw(t, "memory")}
-		var escalation []abuse.AttemptEscalation
-		for _, d := range rapid.SliceOfN(block, 0, 3).Draw(t, "escalation") {
-			escalation = append(escalation, abuse.AttemptEscalation{Block: d})
-		}
-		p.Escalation = abuse.PackAttemptEscalation(escalation...)
+		p.Escalation = escalation(rapid.SliceOfN(block, 0, 3).Draw(t, "escalation"))
 		return p
 	})
 	// One or two generations of a service, or each call another.
@@ -59,7 +55,10 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 		p.Subject = subject
 		switch rapid.IntRange(0, 24).Draw(t, "function") {
 		default:
-			return tryOnce(p)
+			// An attempt that starts a block is refused and recorded. After the block an attempt is judged, and may start another block.
+			return judged("attempt", subject, p, (*abuse.Client).QueueAttempt, (*model.Abuse).Attempt, time.Millisecond, func(r attemptResult) (bool, time.Duration) {
+				return r.Reason == abuse.AttemptReasonBlocked, r.RetryAfter
+			})
 		case 19, 20, 21:
 			status := abuse.StatusParams{Subject: subject, StrikeMemory: p.StrikeMemory}
 			var tiers []abuse.StatusTiers
@@ -67,9 +66,9 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 				tiers = append(tiers, abuse.StatusTiers{Threshold: tier.Threshold, Window: tier.Window})
 			}
 			status.Tiers = abuse.PackStatusTiers(tiers...)
-			return lookAtStatus(status)
+			return made("status", subject, status, (*abuse.Client).QueueStatus, (*model.Abuse).Status)
 		case 22:
-			return forgiveAttempts(abuse.ForgiveParams{Subject: subject})
+			return made("forgive", subject, abuse.ForgiveParams{Subject: subject}, (*abuse.Client).QueueForgive, (*model.Abuse).Forgive)
 		case 23:
 			return blockByHand(abuse.BlockParams{Subject: subject, Duration: block.Draw(t, "duration"), Reason: rapid.SampledFrom([]string{"", "why", "tier 2"}).Draw(t, "reason")})
 		case 24:
@@ -78,79 +77,18 @@ func drawAbuse(t *rapid.T) plan[*abuse.Client, *model.Abuse] {
 	}}
 }
 
-func tryOnce(p attemptParams) abuseCall {
-	c := model.AttemptCall{StrikeMemory: p.StrikeMemory}
-	for _, tier := range p.Tiers.Each() {
-		c.Tiers = append(c.Tiers, model.AbuseTier(tier))
+func escalation(blocks []time.Duration) fcall.Rows[abuse.AttemptEscalation] {
+	var rows []abuse.AttemptEscalation
+	for _, d := range blocks {
+		rows = append(rows, abuse.AttemptEscalation{Block: d})
 	}
-	for _, e := range p.Escalation.Each() {
-		c.Escalation = append(c.Escalation, e.Block)
-	}
-	return abuseCall{
-		function: "attempt", subject: string(p.Subject), params: p,
-		queue: queued((*abuse.Client).QueueAttempt, p),
-		answer: func(m *model.Abuse) answer {
-			r, changed := m.Attempt(string(p.Subject), c)
-			want := attemptResult{Allowed: r.Allowed, Reason: abuse.AttemptReason(r.Reason), Tier: r.Tier, RetryAfter: r.RetryAfter, Strikes: r.Strikes}
-			for i := range r.Count {
-				want.Tiers = append(want.Tiers, attemptRow{Count: r.Count[i], Remaining: r.Remaining[i]})
-			}
-			return answer{
-				reply: want, changed: changed,
-				// An attempt that starts a block is refused and recorded. After the block an attempt is judged, and may start another block.
-				refused: r.Reason == "blocked", retry: r.RetryAfter, tick: time.Millisecond,
-				passes: func(reply any) bool { return reply.(attemptResult).Reason != abuse.AttemptReasonBlocked },
-			}
-		},
-	}
-}
-
-func lookAtStatus(p abuse.StatusParams) abuseCall {
-	var tiers []model.AbuseTier
-	for _, tier := range p.Tiers.Each() {
-		tiers = append(tiers, model.AbuseTier{Threshold: tier.Threshold, Window: tier.Window})
-	}
-	return abuseCall{
-		function: "status", subject: string(p.Subject), params: p,
-		queue: queued((*abuse.Client).QueueStatus, p),
-		answer: func(m *model.Abuse) answer {
-			r := m.Status(string(p.Subject), tiers, p.StrikeMemory)
-			return answer{reply: abuse.StatusResult{
-				Blocked: r.Blocked, Tier: r.Tier, Reason: r.Reason, RetryAfter: r.RetryAfter, Strikes: r.Strikes, Tiers: suites.AttemptCounts(r.Count...),
-			}}
-		},
-	}
-}
-
-func forgiveAttempts(p abuse.ForgiveParams) abuseCall {
-	return abuseCall{
-		function: "forgive", subject: string(p.Subject), params: p,
-		queue: queued((*abuse.Client).QueueForgive, p),
-		answer: func(m *model.Abuse) answer {
-			existed := m.Forgive(string(p.Subject))
-			return answer{reply: abuse.ForgiveResult{Existed: existed}, changed: existed}
-		},
-	}
+	return abuse.PackAttemptEscalation(rows...)
 }
 
 func blockByHand(p abuse.BlockParams) abuseCall {
-	return abuseCall{
-		function: "block", subject: string(p.Subject), params: p,
-		queue: queued((*abuse.Client).QueueBlock, p),
-		answer: func(m *model.Abuse) answer {
-			applied, retry := m.Block(string(p.Subject), p.Duration, p.Reason)
-			return answer{reply: abuse.BlockResult{Applied: applied, RetryAfter: retry}, changed: applied}
-		},
-	}
+	return made("block", p.Subject, p, (*abuse.Client).QueueBlock, (*model.Abuse).Block)
 }
 
 func liftBlock(p abuse.UnblockParams) abuseCall {
-	return abuseCall{
-		function: "unblock", subject: string(p.Subject), params: p,
-		queue: queued((*abuse.Client).QueueUnblock, p),
-		answer: func(m *model.Abuse) answer {
-			existed := m.Unblock(string(p.Subject), p.Pardon)
-			return answer{reply: abuse.UnblockResult{Existed: existed}, changed: existed}
-		},
-	}
+	return made("unblock", p.Subject, p, (*abuse.Client).QueueUnblock, (*model.Abuse).Unblock)
 }

@@ -38,47 +38,16 @@ func drawChallenge(t *rapid.T) plan[*challenge.Client, *model.Challenge] {
 				ReuseWithin: rapid.SampledFrom(append([]time.Duration{0, 0, 0}, spans...)).Draw(t, "reuse_within"), MaxOutstanding: most.Draw(t, "max_outstanding"),
 			})
 		case 5, 6, 7:
-			return consumeOne(challenge.ConsumeParams{Subject: subject, Token: token.Draw(t, "token"), Payload: payload.Draw(t, "payload")})
+			p := challenge.ConsumeParams{Subject: subject, Token: token.Draw(t, "token"), Payload: payload.Draw(t, "payload")}
+			return made("consume", subject, p, (*challenge.Client).QueueConsume, (*model.Challenge).Consume)
 		case 8, 9:
-			return peekAtOne(challenge.PeekParams{Subject: subject, Token: token.Draw(t, "token")})
+			return made("peek", subject, challenge.PeekParams{Subject: subject, Token: token.Draw(t, "token")}, (*challenge.Client).QueuePeek, (*model.Challenge).Peek)
 		}
 	}}
 }
 
 func issueOne(p issueParams) challengeCall {
-	return challengeCall{
-		function: "issue", subject: string(p.Subject), params: p,
-		queue: queued((*challenge.Client).QueueIssue, p),
-		answer: func(m *model.Challenge) answer {
-			r, changed, err := m.Issue(string(p.Subject), model.IssueCall{Token: p.Token, TTL: p.TTL, Payload: p.Payload, ReuseWithin: p.ReuseWithin, MaxOutstanding: p.MaxOutstanding})
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			return answer{reply: issueResult(r), changed: changed}
-		},
-	}
-}
-
-func consumeOne(p challenge.ConsumeParams) challengeCall {
-	return challengeCall{
-		function: "consume", subject: string(p.Subject), params: p,
-		queue: queued((*challenge.Client).QueueConsume, p),
-		answer: func(m *model.Challenge) answer {
-			became, changed := m.Consume(string(p.Subject), p.Token, p.Payload)
-			return answer{reply: challenge.ConsumeResult{Outcome: challenge.ConsumeOutcome(became)}, changed: changed}
-		},
-	}
-}
-
-func peekAtOne(p challenge.PeekParams) challengeCall {
-	return challengeCall{
-		function: "peek", subject: string(p.Subject), params: p,
-		queue: queued((*challenge.Client).QueuePeek, p),
-		answer: func(m *model.Challenge) answer {
-			state, payload, expires := m.Peek(string(p.Subject), p.Token)
-			return answer{reply: challenge.PeekResult{State: challenge.PeekState(state), Payload: payload, ExpiresAfter: expires}}
-		},
-	}
+	return made("issue", p.Subject, p, (*challenge.Client).QueueIssue, (*model.Challenge).Issue)
 }
 
 // challengeInvariant holds that a challenge is consumed once for each time that it was issued.

@@ -36,73 +36,23 @@ func drawConcurrency(t *rapid.T) plan[*concurrency.Client, *model.Concurrency] {
 		subject := fcall.Subject(rapid.SampledFrom(subjects).Draw(t, "subject"))
 		switch rapid.IntRange(0, 10).Draw(t, "function") {
 		default:
-			return acquireOne(concurrency.AcquireParams{
+			p := concurrency.AcquireParams{
 				Subject: subject, Holder: holder.Draw(t, "holder"), Limit: limit.Draw(t, "limit"), Lease: lease.Draw(t, "lease"),
 				Weight: rapid.SampledFrom(weights).Draw(t, "weight"),
+			}
+			return judged("acquire", subject, p, (*concurrency.Client).QueueAcquire, (*model.Concurrency).Acquire, time.Microsecond, func(r concurrency.AcquireResult) (bool, time.Duration) {
+				return !r.Allowed, r.RetryAfter
 			})
 		case 7, 8:
-			return renewOne(concurrency.RenewParams{Subject: subject, Holder: holder.Draw(t, "holder"), Lease: lease.Draw(t, "lease"), Fence: fence.Draw(t, "fence")})
+			p := concurrency.RenewParams{Subject: subject, Holder: holder.Draw(t, "holder"), Lease: lease.Draw(t, "lease"), Fence: fence.Draw(t, "fence")}
+			return made("renew", subject, p, (*concurrency.Client).QueueRenew, (*model.Concurrency).Renew)
 		case 9:
-			return releaseOne(concurrency.ReleaseParams{Subject: subject, Holder: holder.Draw(t, "holder"), Fence: fence.Draw(t, "fence")})
+			p := concurrency.ReleaseParams{Subject: subject, Holder: holder.Draw(t, "holder"), Fence: fence.Draw(t, "fence")}
+			return made("release", subject, p, (*concurrency.Client).QueueRelease, (*model.Concurrency).Release)
 		case 10:
-			return peekPlaces(concurrency.PeekParams{Subject: subject})
+			return made("peek", subject, concurrency.PeekParams{Subject: subject}, (*concurrency.Client).QueuePeek, (*model.Concurrency).Peek)
 		}
 	}}
-}
-
-func acquireOne(p concurrency.AcquireParams) concurrencyCall {
-	return concurrencyCall{
-		function: "acquire", subject: string(p.Subject), params: p,
-		queue: queued((*concurrency.Client).QueueAcquire, p),
-		answer: func(m *model.Concurrency) answer {
-			r, changed, err := m.Acquire(string(p.Subject), model.AcquireCall{Holder: p.Holder, Limit: p.Limit, Lease: p.Lease, Weight: p.Weight})
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			return answer{
-				reply: concurrency.AcquireResult(r), changed: changed,
-				refused: !r.Allowed, retry: r.RetryAfter, tick: time.Microsecond,
-				passes: func(reply any) bool { return reply.(concurrency.AcquireResult).Allowed },
-			}
-		},
-	}
-}
-
-func renewOne(p concurrency.RenewParams) concurrencyCall {
-	return concurrencyCall{
-		function: "renew", subject: string(p.Subject), params: p,
-		queue: queued((*concurrency.Client).QueueRenew, p),
-		answer: func(m *model.Concurrency) answer {
-			outcome, left, changed := m.Renew(string(p.Subject), p.Holder, p.Lease, p.Fence)
-			return answer{reply: concurrency.RenewResult{Outcome: concurrency.RenewOutcome(outcome), ExpiresAfter: left}, changed: changed}
-		},
-	}
-}
-
-func releaseOne(p concurrency.ReleaseParams) concurrencyCall {
-	return concurrencyCall{
-		function: "release", subject: string(p.Subject), params: p,
-		queue: queued((*concurrency.Client).QueueRelease, p),
-		answer: func(m *model.Concurrency) answer {
-			outcome, changed := m.Release(string(p.Subject), p.Holder, p.Fence)
-			return answer{reply: concurrency.ReleaseResult{Outcome: concurrency.ReleaseOutcome(outcome)}, changed: changed}
-		},
-	}
-}
-
-func peekPlaces(p concurrency.PeekParams) concurrencyCall {
-	return concurrencyCall{
-		function: "peek", subject: string(p.Subject), params: p,
-		queue: queued((*concurrency.Client).QueuePeek, p),
-		answer: func(m *model.Concurrency) answer {
-			inUse, fence, places := m.Peek(string(p.Subject))
-			r := concurrency.PeekResult{InUse: inUse, Fence: fence, Holders: []concurrency.PeekHoldersResult{}}
-			for _, place := range places {
-				r.Holders = append(r.Holders, concurrency.PeekHoldersResult(place))
-			}
-			return answer{reply: r}
-		},
-	}
 }
 
 // concurrencyInvariant holds that a subject's fences grow, unless the clock was set back by more than an hour.

@@ -158,20 +158,14 @@ func callSettle(subject, receipt string, actual, inUnits int64, limits []model.C
 	p := budget.SettleParams{
 		Subject: fcall.Subject(subject), Receipt: receipt, Actual: fcall.Micros(actual), Budgets: budgetsOf(limits), Penalty: penalty, Units: inTokens(inUnits, false),
 	}
-	return costCall{
-		function: "settle", subject: subject, params: p, queue: queued((*budget.Client).QueueSettle, p),
-		answer: func(m *model.Cost) answer {
-			r, changed, err := m.Settle(subject, receipt, actual, inUnits, limits, penalty)
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			want := budget.SettleResult{Outcome: budget.SettleOutcome(r.Outcome), Exceeded: r.Exceeded, Penalty: r.Penalty}
-			for _, row := range r.Limits {
-				want.Budgets = append(want.Budgets, budget.SettleBudgetsResult{Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining)})
-			}
-			return answer{reply: want, changed: changed}
-		},
-	}
+	return made("settle", p.Subject, p, (*budget.Client).QueueSettle, func(m *model.Cost, _ budget.SettleParams) (budget.SettleResult, bool, error) {
+		r, changed, err := m.Settle(subject, receipt, actual, inUnits, limits, penalty)
+		want := budget.SettleResult{Outcome: budget.SettleOutcome(r.Outcome), Exceeded: r.Exceeded, Penalty: r.Penalty}
+		for _, row := range r.Limits {
+			want.Budgets = append(want.Budgets, budget.SettleBudgetsResult{Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining)})
+		}
+		return want, changed, err
+	})
 }
 
 func callPeek(subject string, c model.CostReserve) costCall {
@@ -200,13 +194,10 @@ func callPeek(subject string, c model.CostReserve) costCall {
 
 func callCostReset(subject string, limits []model.CostLimit) costCall {
 	p := budget.ResetParams{Subject: fcall.Subject(subject), Budgets: budgetsOf(limits)}
-	return costCall{
-		function: "reset", subject: subject, params: p, queue: queued((*budget.Client).QueueReset, p),
-		answer: func(m *model.Cost) answer {
-			existed := m.Reset(subject, limits)
-			return answer{reply: budget.ResetResult{Existed: existed}, changed: existed}
-		},
-	}
+	return made("reset", p.Subject, p, (*budget.Client).QueueReset, func(m *model.Cost, _ budget.ResetParams) (budget.ResetResult, bool, error) {
+		existed := m.Reset(subject, limits)
+		return budget.ResetResult{Existed: existed}, existed, nil
+	})
 }
 
 // Whatever the slices are, the spending of any window stays within the budget, and what is refused would not have fitted if every charge had

@@ -91,10 +91,12 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 				c.Budgets = append(c.Budgets, b)
 			}
 		}
+		var tiers []attemptTier
 		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tiers") {
-			c.Attempt.Tiers = append(c.Attempt.Tiers, model.AbuseTier{Threshold: rapid.Int64Range(1, 6).Draw(t, "threshold"), Window: span.Draw(t, "window"), Block: span.Draw(t, "block")})
+			tiers = append(tiers, attemptTier{Threshold: rapid.Int64Range(1, 6).Draw(t, "threshold"), Window: span.Draw(t, "window"), Block: span.Draw(t, "block")})
 		}
-		c.Attempt.Escalation = rapid.SliceOfN(span, 0, 2).Draw(t, "escalation")
+		c.Attempt.Tiers = abuse.PackAttemptTiers(tiers...)
+		c.Attempt.Escalation = escalation(rapid.SliceOfN(span, 0, 2).Draw(t, "escalation"))
 		c.Attempt.StrikeMemory = rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "memory")
 		c.CountRefused = rapid.Bool().Draw(t, "count_refused")
 		return c
@@ -167,6 +169,11 @@ func beside[C, M any](client func(guarded) C, part func(*model.Guard) M, c call[
 	}
 }
 
+// onGuard is a call of library guard itself.
+func onGuard(c call[*guard.Client, *model.Guard]) guardedCall {
+	return beside(suites.GuardOf, func(m *model.Guard) *model.Guard { return m }, c)
+}
+
 func admitOf(subject string, c model.AdmitCall) admitParams {
 	p := admitParams{
 		Subject: fcall.Subject(subject), Limits: limitsOf(c.Limits), Weight: c.Weight, Receipt: c.Receipt, Dedup: c.Dedup, Estimate: fcall.Micros(c.Estimate), Hold: c.Hold,
@@ -176,11 +183,11 @@ func admitOf(subject string, c model.AdmitCall) admitParams {
 	if c.UnitEstimate > 0 {
 		p.Units = []guard.UnitAmount{{Unit: "tokens", Amount: c.UnitEstimate, Unreserved: c.Unreserved}}
 	}
-	for _, tier := range c.Attempt.Tiers {
+	for _, tier := range c.Attempt.Tiers.Each() {
 		p.Tiers = append(p.Tiers, guard.AdmitTiers(tier))
 	}
-	for _, d := range c.Attempt.Escalation {
-		p.Escalation = append(p.Escalation, guard.AdmitEscalation{Block: d})
+	for _, e := range c.Attempt.Escalation.Each() {
+		p.Escalation = append(p.Escalation, guard.AdmitEscalation(e))
 	}
 	return p
 }
@@ -215,19 +222,16 @@ func admitAnswer(r model.AdmitResult) admitResult {
 			Allowed: row.Allowed, Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining), Charged: fcall.Micros(row.Charged), RetryAfter: row.RetryAfter,
 		})
 	}
-	for i := range r.Count {
-		want.Tiers = append(want.Tiers, admitTier{Count: r.Count[i], Remaining: r.Remaining[i]})
+	for _, row := range r.Tiers {
+		want.Tiers = append(want.Tiers, admitTier(row))
 	}
 	return want
 }
 
 func callAdmit(subject string, c model.AdmitCall) guardedCall {
 	p := admitOf(subject, c)
-	return guardedCall{
-		function: "admit", subject: subject, params: p,
-		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueAdmit, p.Packed())(ctx, g.Guard, pipe)
-		},
+	return onGuard(call[*guard.Client, *model.Guard]{
+		function: "admit", subject: subject, params: p, queue: queued((*guard.Client).QueueAdmit, p.Packed()),
 		answer: func(m *model.Guard) answer {
 			remembered := m.Remembers(subject, c.Receipt)
 			r, changed, err := m.Admit(subject, c)
@@ -245,14 +249,14 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 			}
 			return a
 		},
-	}
+	})
 }
 
 // waits reports whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and
 // each try is an attempt.
 func waits(c model.AdmitCall, r model.AdmitResult) bool {
 	large := slices.ContainsFunc(c.Budgets, func(b model.CostLimit) bool { return c.Amount(b.Unit) > b.Budget })
-	return !r.Allowed && r.Reason != "blocked" && len(c.Attempt.Tiers) == 0 && r.Challenge == "none" && !large
+	return !r.Allowed && r.Reason != "blocked" && c.Attempt.Tiers.Len() == 0 && r.Challenge == "none" && !large
 }
 
 // admitTick is the tick of what waits longest: a limit's own, a budget's microsecond.
@@ -267,11 +271,8 @@ func admitTick(c model.AdmitCall, r model.AdmitResult) time.Duration {
 
 func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 	p := guard.TakeParams{Subject: fcall.Subject(subject), Most: most, Limits: guard.PackLimit(limitsOf([]model.CheckLimit{l})...)}
-	return guardedCall{
-		function: "take", subject: subject, params: p,
-		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueTake, p)(ctx, g.Guard, pipe)
-		},
+	return onGuard(call[*guard.Client, *model.Guard]{
+		function: "take", subject: subject, params: p, queue: queued((*guard.Client).QueueTake, p),
 		answer: func(m *model.Guard) answer {
 			r, changed, err := m.Take(subject, l, most)
 			if err != nil {
@@ -282,7 +283,7 @@ func callTake(subject string, l model.CheckLimit, most int64) guardedCall {
 			a.refused = !r.Allowed && !mayReturn(m.ItsLimits(), subject, []model.CheckLimit{l}, []model.CheckRow{row}, r.RetryAfter)
 			return a
 		},
-	}
+	})
 }
 
 // drawWeight draws a weight that most limits allow: sometimes the largest one that all do.
@@ -306,31 +307,19 @@ func drawPlaces(t *rapid.T, lease *rapid.Generator[time.Duration]) (limits []mod
 
 func callRenew(subject string, limits []model.CheckLimit, holder string) guardedCall {
 	p := guard.RenewParams{Subject: fcall.Subject(subject), Limits: guard.PackLimit(limitsOf(limits)...), Holder: holder}
-	return guardedCall{
-		function: "renew", subject: subject, params: p,
-		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueRenew, p)(ctx, g.Guard, pipe)
-		},
-		answer: func(m *model.Guard) answer {
-			lost, changed := m.RenewPlaces(subject, limits, holder)
-			return answer{reply: guard.RenewResult{Lost: lost}, changed: changed}
-		},
-	}
+	return onGuard(made("renew", p.Subject, p, (*guard.Client).QueueRenew, func(m *model.Guard, _ guard.RenewParams) (guard.RenewResult, bool, error) {
+		lost, changed := m.RenewPlaces(subject, limits, holder)
+		return guard.RenewResult{Lost: lost}, changed, nil
+	}))
 }
 
 // callRelease releases the places of a holder, and marks it if it lacks one; a zero mark is absent.
 func callRelease(subject string, limits []model.CheckLimit, holder string, mark time.Duration) guardedCall {
 	p := guard.ReleaseParams{Subject: fcall.Subject(subject), Limits: guard.PackLimit(limitsOf(limits)...), Holder: holder, Mark: mark}
-	return guardedCall{
-		function: "release", subject: subject, params: p,
-		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueRelease, p)(ctx, g.Guard, pipe)
-		},
-		answer: func(m *model.Guard) answer {
-			n, changed := m.ReleasePlaces(subject, limits, holder, mark)
-			return answer{reply: guard.ReleaseResult{Released: n}, changed: changed}
-		},
-	}
+	return onGuard(made("release", p.Subject, p, (*guard.Client).QueueRelease, func(m *model.Guard, _ guard.ReleaseParams) (guard.ReleaseResult, bool, error) {
+		n, changed := m.ReleasePlaces(subject, limits, holder, mark)
+		return guard.ReleaseResult{Released: n}, changed, nil
+	}))
 }
 
 func callGuardSettle(subject string, budgets []model.CostLimit, reservation string, actual, inUnits int64, penalty time.Duration) guardedCall {
@@ -338,25 +327,14 @@ func callGuardSettle(subject string, budgets []model.CostLimit, reservation stri
 		Subject: fcall.Subject(subject), Budgets: guard.PackBudget(guardBudgetsOf(budgets)...), Reservation: reservation, Actual: fcall.Micros(actual), Penalty: penalty,
 		Units: guard.PackUnitAmount(guard.UnitAmount{Unit: "tokens", Amount: inUnits}),
 	}
-	return guardedCall{
-		function: "settle", subject: subject, params: p,
-		queue: func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
-			return queued((*guard.Client).QueueSettle, p)(ctx, g.Guard, pipe)
-		},
-		answer: func(m *model.Guard) answer {
-			r, changed, err := m.Settle(subject, budgets, reservation, actual, inUnits, penalty)
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			want := guard.SettleResult{Outcome: guard.SettleOutcome(r.Outcome), Exceeded: r.Exceeded, Penalty: r.Penalty}
-			for _, row := range r.Limits {
-				want.Budgets = append(want.Budgets, guard.SettleBudgetsResult{
-					Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining),
-				})
-			}
-			return answer{reply: want, changed: changed}
-		},
-	}
+	return onGuard(made("settle", p.Subject, p, (*guard.Client).QueueSettle, func(m *model.Guard, _ guard.SettleParams) (guard.SettleResult, bool, error) {
+		r, changed, err := m.ItsCosts().Settle(subject, reservation, actual, inUnits, budgets, penalty)
+		want := guard.SettleResult{Outcome: guard.SettleOutcome(r.Outcome), Exceeded: r.Exceeded, Penalty: r.Penalty}
+		for _, row := range r.Limits {
+			want.Budgets = append(want.Budgets, guard.SettleBudgetsResult{Spent: fcall.Micros(row.Spent), Remaining: fcall.Micros(row.Remaining)})
+		}
+		return want, changed, err
+	}))
 }
 
 // callRefund refunds the charges of the subject's last admitted call, or a part: the model knows them once the call is due.

@@ -327,41 +327,19 @@ func callBack(p checkParams, age time.Duration, left []time.Duration) limitCall 
 	params := ratelimit.RefundParams{
 		Subject: p.Subject, Limits: ratelimit.PackLimit(p.Limits...), Weight: p.Weight, Receipt: p.Receipt, Age: age, Taken: ratelimit.PackRefundTaken(taken...),
 	}
-	return limitCall{
-		function: "refund", subject: string(p.Subject), params: back{p, age, left}, queue: queued((*ratelimit.Client).QueueRefund, params),
-		answer: func(m *model.Check) answer {
-			known := m.Remembers(string(p.Subject), p.Receipt)
-			refunded, err := m.Refund(string(p.Subject), c, time.Time{}, age, left)
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			return answer{reply: ratelimit.RefundResult{Refunded: refunded}, changed: refunded || p.Receipt != "" && known}
-		},
-	}
+	return made("refund", p.Subject, params, (*ratelimit.Client).QueueRefund, func(m *model.Check, _ ratelimit.RefundParams) (ratelimit.RefundResult, bool, error) {
+		known := m.Remembers(string(p.Subject), p.Receipt)
+		refunded, err := m.Refund(string(p.Subject), c, time.Time{}, age, left)
+		return ratelimit.RefundResult{Refunded: refunded}, refunded || p.Receipt != "" && known, err
+	})
 }
-
-// back is a call of refund.
-type back struct {
-	checkParams
-	Age  time.Duration
-	Left []time.Duration
-}
-
-// reset is a call of reset.
-type reset checkParams
 
 func callReset(p checkParams) limitCall {
 	params := ratelimit.ResetParams{Subject: p.Subject, Limits: ratelimit.PackLimit(p.Limits...), Receipt: p.Receipt}
-	return limitCall{
-		function: "reset", subject: string(p.Subject), params: reset(p), queue: queued((*ratelimit.Client).QueueReset, params),
-		answer: func(m *model.Check) answer {
-			existed, err := m.Reset(string(p.Subject), modelCheck(p).Limits, p.Receipt)
-			if err != nil {
-				return answer{err: fcall.ErrArgument}
-			}
-			return answer{reply: ratelimit.ResetResult{Existed: existed}, changed: existed}
-		},
-	}
+	return made("reset", p.Subject, params, (*ratelimit.Client).QueueReset, func(m *model.Check, _ ratelimit.ResetParams) (ratelimit.ResetResult, bool, error) {
+		existed, err := m.Reset(string(p.Subject), modelCheck(p).Limits, p.Receipt)
+		return ratelimit.ResetResult{Existed: existed}, existed, err
+	})
 }
 
 // limitInvariant knows no model: while the clock does not go back and nothing is refunded, no window of a sliding_log has more admissions
@@ -432,7 +410,7 @@ func limitInvariant() func(time.Time, string, any, any) string {
 			if len(r.Limits) > 0 && r.Allowed == refused {
 				return "the call is not allowed exactly if each of its limits allows"
 			}
-		case back, reset:
+		case ratelimit.RefundParams, ratelimit.ResetParams:
 			clear(spent)
 		}
 		return ""

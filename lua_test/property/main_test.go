@@ -13,11 +13,11 @@
 //
 //  1. Write their model in ../internal/model/NAME.go, from the specification and the headers, not from the Lua: Move, Clone,
 //     Expiries (by key suffix, in unix milliseconds), and one method for each function, which also reports whether a key may
-//     have changed. Give its results the field names and types of the generated ones: they convert. Methods never change
-//     stored values in place, so that Clone is cheap.
+//     have changed. Where a method takes the generated parameters and returns the generated result, made joins the two. Methods
+//     never change stored values in place, so that Clone is cheap.
 //  2. Write a family in NAME_test.go, as limits_test.go has it: its keys (suffix and type), how the limits of a history
-//     and then its calls are drawn, for each function a call that joins the generated Queue method (by queued) to the
-//     model's, and perhaps an invariant. An answer says what the model knows: the reply or the error, changed, and of a
+//     and then its calls are drawn, for each function a call that joins the generated Queue method to the model's (by made or
+//     judged), and perhaps an invariant. An answer says what the model knows: the reply or the error, changed, and of a
 //     refused call retry and tick, which are then probed.
 //  3. Add the family to families in main_test.go, and a legal call of each function to wireCalls in ../wire/calls_test.go: a
 //     function without one fails a test.
@@ -361,4 +361,34 @@ func queued[C, P any, Q interface{ Result() (R, error) }, R any](method func(C, 
 		pending := method(client, ctx, pipe, params)
 		return func() (any, error) { return pending.Result() }
 	}
+}
+
+// made is a call of a function that refuses nobody, by the generated method that queues it and by the model's.
+func made[C, M, P any, Q interface{ Result() (R, error) }, R any](function string, subject fcall.Subject, params P, method func(C, context.Context, redis.Pipeliner, P) Q, ask func(M, P) (R, bool, error)) call[C, M] {
+	return call[C, M]{
+		function: function, subject: string(subject), params: params, queue: queued(method, params),
+		answer: func(m M) answer {
+			r, changed, err := ask(m, params)
+			if err != nil {
+				return answer{err: fcall.ErrArgument}
+			}
+			return answer{reply: r, changed: changed}
+		},
+	}
+}
+
+// judged is made of a function that refuses: waits says of a reply whether it refuses and for how long, to a tick.
+func judged[C, M, P any, Q interface{ Result() (R, error) }, R any](function string, subject fcall.Subject, params P, method func(C, context.Context, redis.Pipeliner, P) Q, ask func(M, P) (R, bool, error), tick time.Duration, waits func(R) (bool, time.Duration)) call[C, M] {
+	c := made(function, subject, params, method, ask)
+	plain := c.answer
+	c.answer = func(m M) answer {
+		a := plain(m)
+		if a.err == nil {
+			a.tick = tick
+			a.refused, a.retry = waits(a.reply.(R))
+			a.passes = func(reply any) bool { refused, _ := waits(reply.(R)); return !refused }
+		}
+		return a
+	}
+	return c
 }

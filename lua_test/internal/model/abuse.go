@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	gen "github.com/rlfunc/rlfunc/gen/abuse"
 )
 
 // Abuse models attempt, forgive, block, unblock and status.
@@ -32,39 +34,6 @@ type strike struct {
 
 type answeredTier struct{ threshold, window int64 }
 
-// AttemptCall has the arguments of attempt; a StrikeMemory of zero is absent.
-type AttemptCall struct {
-	Tiers        []AbuseTier
-	Escalation   []time.Duration
-	StrikeMemory time.Duration
-}
-
-// An AbuseTier is what is too often, and how long it blocks.
-type AbuseTier struct {
-	Threshold     int64
-	Window, Block time.Duration
-}
-
-// AttemptResult is the answer of attempt. Reason is none, blocked or tier.
-type AttemptResult struct {
-	Allowed          bool
-	Reason           string
-	Tier             int64
-	RetryAfter       time.Duration
-	Strikes          int64
-	Count, Remaining []int64 // by tier
-}
-
-// AbuseStatus is the answer of status.
-type AbuseStatus struct {
-	Blocked    bool
-	Tier       int64
-	Reason     string
-	RetryAfter time.Duration
-	Strikes    int64
-	Count      []int64 // by tier
-}
-
 const (
 	mostStrikes   = 64
 	mostAttempts  = 10_000
@@ -75,20 +44,19 @@ const (
 func NewAbuse() *Abuse { return &Abuse{subjects: map[string]abuseSubject{}} }
 
 // Attempt answers attempt.
-func (m *Abuse) Attempt(subject string, c AttemptCall) (r AttemptResult, changed bool) {
-	s := m.subjects[subject]
+func (m *Abuse) Attempt(c gen.AttemptParams) (r gen.AttemptResult, changed bool, err error) {
+	s, tiers := m.subjects[string(c.Subject)], windowsOf(c.Tiers.Each())
 	left := s.blockLeft(m.clock)
-	counts, at := s.count(m.clock, c.Tiers)
+	counts, at := s.count(m.clock, tiers)
 	r.Strikes = s.struck(m.clock, memory(c.StrikeMemory))
 	var block int64
 	var answered []answeredTier
-	for i, t := range c.Tiers {
+	for i, t := range c.Tiers.Each() {
 		n := counts[i]
 		if left == 0 {
 			n++
 		}
-		r.Count = append(r.Count, n)
-		r.Remaining = append(r.Remaining, max(t.Threshold-1-n, 0))
+		r.Tiers = append(r.Tiers, gen.AttemptTiersResult{Count: n, Remaining: max(t.Threshold-1-n, 0)})
 		if left == 0 && n >= t.Threshold {
 			answered = append(answered, answeredTier{t.Threshold, microseconds(t.Window)})
 			if us := microseconds(t.Block); us > block {
@@ -97,11 +65,11 @@ func (m *Abuse) Attempt(subject string, c AttemptCall) (r AttemptResult, changed
 		}
 	}
 	if left > 0 {
-		r.Reason, r.Tier, r.RetryAfter = "blocked", s.tier, left
-		return r, false
+		r.Reason, r.Tier, r.RetryAfter = gen.AttemptReasonBlocked, s.tier, left
+		return r, false, nil
 	}
 
-	longest := longestWindow(c.Tiers)
+	longest := longestWindow(tiers)
 	if s.ahead(m.clock, longest) {
 		s.attempts, s.attemptsMS = nil, 0
 	}
@@ -110,64 +78,67 @@ func (m *Abuse) Attempt(subject string, c AttemptCall) (r AttemptResult, changed
 		s.attemptsMS = ends
 		s.attempts = slices.DeleteFunc(s.attempts, func(a int64) bool { return a <= at-longest })
 	}
-	r.Allowed, r.Reason = true, "none"
+	r.Allowed, r.Reason = true, gen.AttemptReasonNone
 	if len(answered) > 0 {
 		s.attempts = s.attempts[max(len(s.attempts)-mostAttempts, 0):]
 		s.strikes = append(slices.Clone(s.strikes[max(len(s.strikes)-mostStrikes+1, 0):]), strike{at, answered})
 		s.strikesMS = max(s.strikesMS, expiry(m.clock, max(memory(c.StrikeMemory), longest)+at-m.clock))
 		r.Strikes = min(r.Strikes+1, mostStrikes)
-		if n := len(c.Escalation); n > 0 {
-			block = microseconds(c.Escalation[min(int(r.Strikes), n)-1])
+		if n := c.Escalation.Len(); n > 0 {
+			block = microseconds(c.Escalation.Each()[min(int(r.Strikes), n)-1].Block)
 		}
 		s.tier, s.reason, s.blockMS = r.Tier, "", expiry(m.clock, block)
-		r.Allowed, r.Reason, r.RetryAfter = false, "tier", s.blockLeft(m.clock)
+		r.Allowed, r.Reason, r.RetryAfter = false, gen.AttemptReasonTier, s.blockLeft(m.clock)
 	}
-	m.subjects[subject] = s
-	return r, true
+	m.subjects[string(c.Subject)] = s
+	return r, true, nil
 }
 
 // Forgive answers forgive.
-func (m *Abuse) Forgive(subject string) (existed bool) {
-	s := m.subjects[subject]
-	existed = s.attempts != nil
+func (m *Abuse) Forgive(c gen.ForgiveParams) (r gen.ForgiveResult, changed bool, err error) {
+	s := m.subjects[string(c.Subject)]
+	existed := s.attempts != nil
 	s.attempts, s.attemptsMS = nil, 0
-	m.subjects[subject] = s
-	return existed
+	m.subjects[string(c.Subject)] = s
+	return gen.ForgiveResult{Existed: existed}, existed, nil
 }
 
 // Block answers block.
-func (m *Abuse) Block(subject string, d time.Duration, reason string) (applied bool, retryAfter time.Duration) {
-	s := m.subjects[subject]
-	end := expiry(m.clock, microseconds(d))
-	if applied = end >= s.blockMS; applied {
-		s.tier, s.reason, s.blockMS = 0, reason, end
+func (m *Abuse) Block(c gen.BlockParams) (r gen.BlockResult, changed bool, err error) {
+	s, end := m.subjects[string(c.Subject)], expiry(m.clock, microseconds(c.Duration))
+	if changed = end >= s.blockMS; changed {
+		s.tier, s.reason, s.blockMS = 0, c.Reason, end
 	}
-	m.subjects[subject] = s
-	return applied, s.blockLeft(m.clock)
+	m.subjects[string(c.Subject)] = s
+	return gen.BlockResult{Applied: changed, RetryAfter: s.blockLeft(m.clock)}, changed, nil
 }
 
 // Unblock answers unblock.
-func (m *Abuse) Unblock(subject string, pardon bool) (existed bool) {
-	s := m.subjects[subject]
-	existed = s.blockMS > 0
+func (m *Abuse) Unblock(c gen.UnblockParams) (r gen.UnblockResult, changed bool, err error) {
+	s := m.subjects[string(c.Subject)]
+	existed := s.blockMS > 0
 	s.blockMS = 0
-	if pardon {
+	if c.Pardon {
 		existed = existed || s.attempts != nil || s.strikes != nil
 		s = abuseSubject{}
 	}
-	m.subjects[subject] = s
-	return existed
+	m.subjects[string(c.Subject)] = s
+	return gen.UnblockResult{Existed: existed}, existed, nil
 }
 
 // Status answers status.
-func (m *Abuse) Status(subject string, tiers []AbuseTier, strikeMemory time.Duration) (r AbuseStatus) {
-	s := m.subjects[subject]
+func (m *Abuse) Status(c gen.StatusParams) (r gen.StatusResult, changed bool, err error) {
+	s := m.subjects[string(c.Subject)]
 	if left := s.blockLeft(m.clock); left > 0 {
 		r.Blocked, r.Tier, r.Reason, r.RetryAfter = true, s.tier, s.reason, left
 	}
-	r.Count, _ = s.count(m.clock, tiers)
-	r.Strikes = s.struck(m.clock, memory(strikeMemory))
-	return r
+	counts, _ := s.count(m.clock, c.Tiers.Each())
+	r.Tiers = []gen.StatusTiersResult{}
+	for _, n := range counts {
+		r.Tiers = append(r.Tiers, gen.StatusTiersResult{Count: n})
+	}
+	r.Strikes = s.struck(m.clock, memory(c.StrikeMemory))
+	return r, false, nil
 }
 
 // blockLeft is what the block has left, in whole milliseconds.
@@ -175,7 +146,15 @@ func (s abuseSubject) blockLeft(clock int64) time.Duration {
 	return max(time.Duration(s.blockMS-clock/1000)*time.Millisecond, 0)
 }
 
-func longestWindow(tiers []AbuseTier) (longest int64) {
+// windowsOf are what attempts are counted by.
+func windowsOf(tiers []gen.AttemptTiers) (windows []gen.StatusTiers) {
+	for _, t := range tiers {
+		windows = append(windows, gen.StatusTiers{Threshold: t.Threshold, Window: t.Window})
+	}
+	return windows
+}
+
+func longestWindow(tiers []gen.StatusTiers) (longest int64) {
 	for _, t := range tiers {
 		longest = max(longest, microseconds(t.Window))
 	}
@@ -190,7 +169,7 @@ func (s abuseSubject) ahead(clock, longest int64) bool {
 
 // count returns how many attempts each tier's window holds that it has not answered, and the time that the next one has: later than those
 // before it. What is further ahead than the longest window is from a wrong clock, and does not count.
-func (s abuseSubject) count(clock int64, tiers []AbuseTier) (counts []int64, at int64) {
+func (s abuseSubject) count(clock int64, tiers []gen.StatusTiers) (counts []int64, at int64) {
 	counts = make([]int64, len(tiers))
 	longest, newest, answered := longestWindow(tiers), int64(0), map[answeredTier]int64{}
 	ahead := s.ahead(clock, longest)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	gen "github.com/rlfunc/rlfunc/gen/challenge"
 )
 
 // Challenge models issue, consume and peek.
@@ -25,23 +27,6 @@ type challenge struct {
 	used            bool
 }
 
-// IssueCall has the arguments of issue; zero is absent.
-type IssueCall struct {
-	Token          string
-	TTL            time.Duration
-	Payload        string
-	ReuseWithin    time.Duration
-	MaxOutstanding int64
-}
-
-// IssueResult is the answer of issue.
-type IssueResult struct {
-	Token        string
-	Reused       bool
-	ExpiresAfter time.Duration
-	Outstanding  int64
-}
-
 const (
 	mostUnused     = 64
 	mostChallenges = 128
@@ -51,7 +36,8 @@ const (
 func NewChallenge() *Challenge { return &Challenge{subjects: map[string]challengeSubject{}} }
 
 // Issue answers issue.
-func (m *Challenge) Issue(subject string, c IssueCall) (r IssueResult, changed bool, err error) {
+func (m *Challenge) Issue(c gen.IssueParams) (r gen.IssueResult, changed bool, err error) {
+	subject := string(c.Subject)
 	most := int(c.MaxOutstanding)
 	if most == 0 {
 		most = mostUnused
@@ -74,7 +60,7 @@ func (m *Challenge) Issue(subject string, c IssueCall) (r IssueResult, changed b
 		}
 	}
 	if ch, ok := reusable(unused, c, now, most); ok {
-		return IssueResult{ch.token, true, duration(ch.expires - m.clock), int64(len(unused))}, false, nil
+		return gen.IssueResult{Token: ch.token, Reused: true, ExpiresAfter: duration(ch.expires - m.clock), Outstanding: int64(len(unused))}, false, nil
 	}
 
 	// Room is made by the oldest: unused ones of callers that allow no more than this one, or any above the most, then used ones.
@@ -98,7 +84,7 @@ func (m *Challenge) Issue(subject string, c IssueCall) (r IssueResult, changed b
 		}
 	}
 	s.all = append(s.all, challenge{token: c.Token, payload: c.Payload, issued: now, expires: now + microseconds(c.TTL), most: most})
-	r = IssueResult{Token: c.Token, ExpiresAfter: duration(now + microseconds(c.TTL) - m.clock)}
+	r = gen.IssueResult{Token: c.Token, ExpiresAfter: duration(now + microseconds(c.TTL) - m.clock)}
 	last := now + microseconds(c.TTL)
 	for _, ch := range known {
 		last = max(last, ch.expires)
@@ -114,7 +100,7 @@ func (m *Challenge) Issue(subject string, c IssueCall) (r IssueResult, changed b
 }
 
 // reusable finds the challenge that a call gets instead of a new one: its own, or the last one for its payload.
-func reusable(unused []challenge, c IssueCall, now int64, most int) (found challenge, ok bool) {
+func reusable(unused []challenge, c gen.IssueParams, now int64, most int) (found challenge, ok bool) {
 	for _, ch := range unused {
 		if ch.token == c.Token {
 			return ch, true
@@ -128,33 +114,35 @@ func reusable(unused []challenge, c IssueCall, now int64, most int) (found chall
 }
 
 // Consume answers consume.
-func (m *Challenge) Consume(subject, token, payload string) (outcome string, changed bool) {
-	ch, i := m.find(subject, token)
+func (m *Challenge) Consume(c gen.ConsumeParams) (r gen.ConsumeResult, changed bool, err error) {
+	subject := string(c.Subject)
+	ch, i := m.find(subject, c.Token)
 	switch {
 	case i < 0:
-		return "expired_or_unknown", false
+		return gen.ConsumeResult{Outcome: gen.ConsumeOutcomeExpiredOrUnknown}, false, nil
 	case ch.used:
-		return "replayed", false
-	case ch.payload != payload:
-		return "mismatch", false
+		return gen.ConsumeResult{Outcome: gen.ConsumeOutcomeReplayed}, false, nil
+	case ch.payload != c.Payload:
+		return gen.ConsumeResult{Outcome: gen.ConsumeOutcomeMismatch}, false, nil
 	}
 	s := m.subjects[subject]
 	s.all = slices.Clone(s.all)
 	s.all[i].used, s.all[i].payload = true, ""
 	m.subjects[subject] = s
-	return "consumed", true
+	return gen.ConsumeResult{Outcome: gen.ConsumeOutcomeConsumed}, true, nil
 }
 
-// Peek answers peek: the state is unused, consumed or expired_or_unknown.
-func (m *Challenge) Peek(subject, token string) (state, payload string, expiresAfter time.Duration) {
-	ch, i := m.find(subject, token)
-	switch {
-	case i < 0:
-		return "expired_or_unknown", "", 0
-	case ch.used:
-		return "consumed", "", duration(ch.expires - m.clock)
+// Peek answers peek.
+func (m *Challenge) Peek(c gen.PeekParams) (r gen.PeekResult, changed bool, err error) {
+	ch, i := m.find(string(c.Subject), c.Token)
+	if i < 0 {
+		return gen.PeekResult{State: gen.PeekStateExpiredOrUnknown}, false, nil
 	}
-	return "unused", ch.payload, duration(ch.expires - m.clock)
+	r = gen.PeekResult{State: gen.PeekStateUnused, Payload: ch.payload, ExpiresAfter: duration(ch.expires - m.clock)}
+	if ch.used {
+		r.State, r.Payload = gen.PeekStateConsumed, ""
+	}
+	return r, false, nil
 }
 
 // find returns a subject's challenge that lives, and its place; -1 when there is none.

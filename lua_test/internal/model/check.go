@@ -264,7 +264,7 @@ func (m *Check) refundable(subject string, c CheckCall, at time.Time, age time.D
 func (m *Check) giveBack(subject string, back []given) (refunded bool) {
 	for _, g := range back {
 		if g.Kind == "concurrency" {
-			_, released := m.places.Release(g.of(subject), g.holder, 0)
+			released := m.places.release(g.of(subject), g.holder)
 			refunded = refunded || released
 			continue
 		}

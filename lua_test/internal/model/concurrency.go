@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/rlfunc/rlfunc/fcall"
+	gen "github.com/rlfunc/rlfunc/gen/concurrency"
 )
 
 // Concurrency models acquire, renew, release and peek.
@@ -29,38 +32,14 @@ type lease struct {
 	weight int64
 }
 
-// A Place is what Peek lists.
-type Place struct {
-	Holder       string
-	Fence        int64
-	Weight       int64
-	ExpiresAfter time.Duration
-}
-
-// AcquireCall has the arguments of acquire; zero is absent.
-type AcquireCall struct {
-	Holder string
-	Limit  int64
-	Lease  time.Duration
-	Weight int64
-}
-
-// AcquireResult is the answer of acquire.
-type AcquireResult struct {
-	Allowed, Held    bool
-	Fence            int64
-	InUse, Remaining int64
-	RetryAfter       time.Duration
-}
-
 const fenceKept = int64(time.Hour / time.Microsecond)
 
 // NewConcurrency returns a model that knows no subject.
 func NewConcurrency() *Concurrency { return &Concurrency{subjects: map[string]leasedSubject{}} }
 
 // Acquire answers acquire.
-func (m *Concurrency) Acquire(subject string, c AcquireCall) (r AcquireResult, changed bool, err error) {
-	weight := max(c.Weight, 1)
+func (m *Concurrency) Acquire(c gen.AcquireParams) (r gen.AcquireResult, changed bool, err error) {
+	subject, weight := string(c.Subject), max(c.Weight, 1)
 	if weight > c.Limit {
 		return r, false, ErrArgument
 	}
@@ -68,10 +47,10 @@ func (m *Concurrency) Acquire(subject string, c AcquireCall) (r AcquireResult, c
 	inUse, ends := m.inUse(s), m.clock+microseconds(c.Lease)
 	if i := m.find(s, c.Holder); i >= 0 {
 		changed = m.extend(subject, i, ends)
-		return AcquireResult{Allowed: true, Held: true, Fence: s.leases[i].fence, InUse: inUse, Remaining: max(c.Limit-inUse, 0)}, changed, nil
+		return gen.AcquireResult{Allowed: true, Held: true, Fence: s.leases[i].fence, InUse: inUse, Remaining: max(c.Limit-inUse, 0)}, changed, nil
 	}
 	if inUse+weight > c.Limit {
-		return AcquireResult{InUse: inUse, Remaining: max(c.Limit-inUse, 0), RetryAfter: duration(m.free(s, inUse+weight-c.Limit) - m.clock)}, false, nil
+		return gen.AcquireResult{InUse: inUse, Remaining: max(c.Limit-inUse, 0), RetryAfter: duration(m.free(s, inUse+weight-c.Limit) - m.clock)}, false, nil
 	}
 	s.leases = slices.DeleteFunc(slices.Clone(s.leases), func(l lease) bool { return !m.holds(l) })
 	s.fence = max(s.fence+1, m.clock)
@@ -81,44 +60,44 @@ func (m *Concurrency) Acquire(subject string, c AcquireCall) (r AcquireResult, c
 		s.endMS = 0
 	}
 	m.subjects[subject] = m.keep(s, ends)
-	return AcquireResult{Allowed: true, Fence: s.fence, InUse: inUse + weight, Remaining: c.Limit - inUse - weight}, true, nil
+	return gen.AcquireResult{Allowed: true, Fence: s.fence, InUse: inUse + weight, Remaining: c.Limit - inUse - weight}, true, nil
 }
 
 // Renew answers renew; fence 0 is any.
-func (m *Concurrency) Renew(subject, holder string, length time.Duration, fence int64) (outcome string, expiresAfter time.Duration, changed bool) {
-	s := m.subjects[subject]
-	i, outcome := m.owned(s, holder, fence)
+func (m *Concurrency) Renew(c gen.RenewParams) (r gen.RenewResult, changed bool, err error) {
+	subject := string(c.Subject)
+	i, outcome := m.owned(m.subjects[subject], c.Holder, c.Fence)
 	if outcome != "" {
-		return outcome, 0, false
+		return gen.RenewResult{Outcome: gen.RenewOutcome(outcome)}, false, nil
 	}
-	changed = m.extend(subject, i, m.clock+microseconds(length))
-	return "renewed", duration(m.subjects[subject].leases[i].ends - m.clock), changed
+	changed = m.extend(subject, i, m.clock+microseconds(c.Lease))
+	return gen.RenewResult{Outcome: gen.RenewOutcomeRenewed, ExpiresAfter: duration(m.subjects[subject].leases[i].ends - m.clock)}, changed, nil
 }
 
 // Release answers release; fence 0 is any.
-func (m *Concurrency) Release(subject, holder string, fence int64) (outcome string, changed bool) {
-	s := m.subjects[subject]
-	i, outcome := m.owned(s, holder, fence)
+func (m *Concurrency) Release(c gen.ReleaseParams) (r gen.ReleaseResult, changed bool, err error) {
+	s := m.subjects[string(c.Subject)]
+	i, outcome := m.owned(s, c.Holder, c.Fence)
 	if outcome != "" {
-		return outcome, false
+		return gen.ReleaseResult{Outcome: gen.ReleaseOutcome(outcome)}, false, nil
 	}
 	s.leases = slices.Delete(slices.Clone(s.leases), i, i+1)
-	m.subjects[subject] = s
-	return "released", true
+	m.subjects[string(c.Subject)] = s
+	return gen.ReleaseResult{Outcome: gen.ReleaseOutcomeReleased}, true, nil
 }
 
 // Peek answers peek.
-func (m *Concurrency) Peek(subject string) (inUse, fence int64, places []Place) {
-	s := m.subjects[subject]
+func (m *Concurrency) Peek(c gen.PeekParams) (r gen.PeekResult, changed bool, err error) {
+	s, places := m.subjects[string(c.Subject)], []gen.PeekHoldersResult{}
 	for _, l := range s.leases {
 		if m.holds(l) {
-			places = append(places, Place{Holder: l.holder, Fence: l.fence, Weight: l.weight, ExpiresAfter: duration(l.ends - m.clock)})
+			places = append(places, gen.PeekHoldersResult{Holder: l.holder, Fence: l.fence, Weight: l.weight, ExpiresAfter: duration(l.ends - m.clock)})
 		}
 	}
-	slices.SortFunc(places, func(a, b Place) int {
+	slices.SortFunc(places, func(a, b gen.PeekHoldersResult) int {
 		return cmp.Or(cmp.Compare(a.ExpiresAfter, b.ExpiresAfter), cmp.Compare(a.Holder, b.Holder))
 	})
-	return m.inUse(s), s.fence, places[:min(len(places), 100)]
+	return gen.PeekResult{InUse: m.inUse(s), Fence: s.fence, Holders: places[:min(len(places), 100)]}, false, nil
 }
 
 func (m *Concurrency) holds(l lease) bool { return l.ends > m.clock }
@@ -228,16 +207,22 @@ func (m *Concurrency) look(subject, holder string, limit, cost int64) CheckRow {
 
 // take charges the places that look allowed. The same holder keeps its own.
 func (m *Concurrency) take(subject, holder string, limit, cost int64, lease time.Duration) (row CheckRow, changed bool) {
-	r, changed, _ := m.Acquire(subject, AcquireCall{Holder: holder, Limit: max(limit, cost), Lease: lease, Weight: cost})
+	r, changed, _ := m.Acquire(gen.AcquireParams{Subject: fcall.Subject(subject), Holder: holder, Limit: max(limit, cost), Lease: lease, Weight: cost})
 	s := m.subjects[subject]
 	return CheckRow{Allowed: true, Remaining: r.Remaining, ResetAfter: duration(s.leases[m.find(s, holder)].ends - m.clock)}, changed
+}
+
+// release releases what a holder has, and reports whether that is anything.
+func (m *Concurrency) release(subject, holder string) bool {
+	_, released, _ := m.Release(gen.ReleaseParams{Subject: fcall.Subject(subject), Holder: holder})
+	return released
 }
 
 // RenewPlaces answers guard's renew.
 func (m *Guard) RenewPlaces(subject string, limits []CheckLimit, holder string) (lost int64, changed bool) {
 	for _, l := range limits {
-		outcome, _, extended := m.limits.places.Renew(l.of(subject), holder, l.Window, 0)
-		if outcome == "not_held" {
+		r, extended, _ := m.limits.places.Renew(gen.RenewParams{Subject: fcall.Subject(l.of(subject)), Holder: holder, Lease: l.Window})
+		if r.Outcome == gen.RenewOutcomeNotHeld {
 			lost++
 		}
 		changed = changed || extended
@@ -248,7 +233,7 @@ func (m *Guard) RenewPlaces(subject string, limits []CheckLimit, holder string) 
 // ReleasePlaces answers guard's release; a zero mark is absent.
 func (m *Guard) ReleasePlaces(subject string, limits []CheckLimit, holder string, mark time.Duration) (released int64, changed bool) {
 	for _, l := range limits {
-		if _, did := m.limits.places.Release(l.of(subject), holder, 0); did {
+		if m.limits.places.release(l.of(subject), holder) {
 			released++
 		}
 	}

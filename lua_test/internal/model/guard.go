@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/gen/abuse"
+	challenges "github.com/rlfunc/rlfunc/gen/challenge"
 )
 
 // Guard models admit, refund, renew and release of library guard: the models of its parts, on one subject's keys.
@@ -32,7 +34,7 @@ type AdmitCall struct {
 	Unreserved   bool  // the other units are only checked
 	Hold         time.Duration
 	Reservation  string
-	Attempt      AttemptCall
+	Attempt      abuse.AttemptParams // its subject is the call's
 	CountRefused bool
 	Challenge    string
 	Required     bool
@@ -53,8 +55,7 @@ type AdmitResult struct {
 	Challenge  string
 	Limits     []CheckRow
 	Budgets    []CostRow
-	Count      []int64 // by tier
-	Remaining  []int64
+	Tiers      []abuse.AttemptTiersResult
 }
 
 // Admitted is a subject's last call that was admitted, for those who give back what it took.
@@ -119,12 +120,13 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 		refuse(costs.Reason, costs.RetryAfter)
 		own = true
 	}
+	c.Attempt.Subject = fcall.Subject(subject)
 	if r.Challenge = m.judgeChallenge(subject, c, known); r.Challenge != "none" && r.Challenge != "consumed" {
 		refuse("challenge", 0)
 		own = true
 	}
-	counts := len(c.Attempt.Tiers) > 0 && !known && (own || !c.CountRefused)
-	m.countAttempts(subject, c.Attempt, counts, &r, refuse)
+	counts := c.Attempt.Tiers.Len() > 0 && !known && (own || !c.CountRefused)
+	m.countAttempts(c.Attempt, counts, &r, refuse)
 	if !r.Allowed {
 		if r.Challenge == "consumed" {
 			r.Challenge = "unused"
@@ -133,26 +135,26 @@ func (m *Guard) Admit(subject string, c AdmitCall) (r AdmitResult, changed bool,
 		changed = m.take(subject, c, costs, free, counts, paid, &r)
 	}
 	if counts {
-		m.attempts.Attempt(subject, c.Attempt)
+		_, _, _ = m.attempts.Attempt(c.Attempt)
 	}
 	return r, changed || counts, nil
 }
 
 // countAttempts fills in what the tiers tell, and refuses where the call is the threshold-th attempt of one.
-func (m *Guard) countAttempts(subject string, c AttemptCall, counts bool, r *AdmitResult, refuse func(string, time.Duration)) {
-	if len(c.Tiers) == 0 {
+func (m *Guard) countAttempts(c abuse.AttemptParams, counts bool, r *AdmitResult, refuse func(string, time.Duration)) {
+	if c.Tiers.Len() == 0 {
 		return
 	}
 	if !counts {
-		s := m.attempts.Status(subject, c.Tiers, c.StrikeMemory)
-		r.Strikes, r.Count = s.Strikes, s.Count
-		for i, t := range c.Tiers {
-			r.Remaining = append(r.Remaining, max(t.Threshold-1-s.Count[i], 0))
+		s, _, _ := m.attempts.Status(abuse.StatusParams{Subject: c.Subject, Tiers: abuse.PackStatusTiers(windowsOf(c.Tiers.Each())...), StrikeMemory: c.StrikeMemory})
+		r.Strikes = s.Strikes
+		for i, t := range c.Tiers.Each() {
+			r.Tiers = append(r.Tiers, abuse.AttemptTiersResult{Count: s.Tiers[i].Count, Remaining: max(t.Threshold-1-s.Tiers[i].Count, 0)})
 		}
 		return
 	}
-	a, _ := m.attempts.Clone().Attempt(subject, c)
-	r.Tier, r.Strikes, r.Count, r.Remaining = a.Tier, a.Strikes, a.Count, a.Remaining
+	a, _, _ := m.attempts.Clone().Attempt(c)
+	r.Tier, r.Strikes, r.Tiers = a.Tier, a.Strikes, a.Tiers
 	if !a.Allowed {
 		refuse("tier", a.RetryAfter)
 		r.Reason, r.Refused = "tier", 0
@@ -168,7 +170,7 @@ func (m *Guard) take(subject string, c AdmitCall, a costAnswer, free, counts boo
 		changed = true
 	}
 	if r.Challenge == "consumed" {
-		m.challenges.Consume(subject, c.Challenge, c.Payload)
+		_, _, _ = m.challenges.Consume(c.consume(subject))
 		changed = true
 	}
 	key, weight := limitKey{subject, fcall.Suffix("receipt", c.Receipt)}, max(c.Weight, 1)
@@ -190,12 +192,16 @@ func (m *Guard) judgeChallenge(subject string, c AdmitCall, known bool) string {
 	switch {
 	case known:
 	case c.Challenge != "":
-		outcome, _ := m.challenges.Clone().Consume(subject, c.Challenge, c.Payload)
-		return outcome
+		r, _, _ := m.challenges.Clone().Consume(c.consume(subject))
+		return string(r.Outcome)
 	case c.Required:
 		return "absent"
 	}
 	return "none"
+}
+
+func (c AdmitCall) consume(subject string) challenges.ConsumeParams {
+	return challenges.ConsumeParams{Subject: fcall.Subject(subject), Token: c.Challenge, Payload: c.Payload}
 }
 
 // ItsCosts, ItsAttempts and ItsChallenges are the parts that other libraries act on.
@@ -272,7 +278,7 @@ func (c AdmitCall) limits() CheckCall {
 
 // timed reports whether deciding takes the clock.
 func (c AdmitCall) timed() bool {
-	return len(c.Budgets)+len(c.Attempt.Tiers) > 0 || c.Receipt != "" || c.Challenge != "" || c.Required || slices.ContainsFunc(c.Limits, CheckLimit.timed)
+	return len(c.Budgets)+c.Attempt.Tiers.Len() > 0 || c.Receipt != "" || c.Challenge != "" || c.Required || slices.ContainsFunc(c.Limits, CheckLimit.timed)
 }
 
 // TakeResult is the answer of take.

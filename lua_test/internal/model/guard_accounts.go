@@ -42,8 +42,3 @@ func (m *Guard) judgeCosts(subject string, c AdmitCall, known bool, before map[c
 	}
 	return a, true, nil
 }
-
-// Settle answers settle.
-func (m *Guard) Settle(subject string, budgets []CostLimit, reservation string, actual, inUnits int64, penalty time.Duration) (CostSettleResult, bool, error) {
-	return m.costs.Settle(subject, reservation, actual, inUnits, budgets, penalty)
-}
