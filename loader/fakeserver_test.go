@@ -1,9 +1,7 @@
 package loader_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -11,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // hangUp is an answer that closes the connection.
-const hangUp = ""
+const hangUp = counting.HangUp
 
 // A fakeServer gives answers that a test cannot provoke from a real server.
 type fakeServer struct {
@@ -28,58 +28,34 @@ type fakeServer struct {
 // newFakeServer answers with RESP text; a command is its first word, and of FUNCTION its first two.
 func newFakeServer(t *testing.T, answer func(command string, args []string) string) *fakeServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &fakeServer{addr: l.Addr().String(), answer: answer}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(c)
-		}
-	}()
+	s := &fakeServer{answer: answer}
+	s.addr = counting.Listen(t, s.serve)
 	return s
 }
 
 func (s *fakeServer) serve(c net.Conn) {
-	defer c.Close()
-	r := bufio.NewReader(c)
 	var queue [][]string
 	multi := false
-	for {
-		args, err := readCommand(r)
-		if err != nil {
-			return
-		}
+	counting.Serve(c, func(args []string) string {
 		command := commandOf(args)
-		if command != "CLIENT" && (command != "HELLO" || len(args) == 1) {
+		if command != "CLIENT" {
 			s.mu.Lock()
 			s.commands = append(s.commands, command)
 			s.mu.Unlock()
 		}
-		answer := ""
 		switch {
 		case command == "MULTI":
-			answer, multi, queue = "+OK\r\n", true, nil
+			multi, queue = true, nil
+			return "+OK\r\n"
 		case command == "EXEC":
-			answer, multi = s.exec(queue), false
+			multi = false
+			return s.exec(queue)
 		case multi:
-			answer, queue = "+QUEUED\r\n", append(queue, args)
-		default:
-			answer = s.answer(command, args)
+			queue = append(queue, args)
+			return "+QUEUED\r\n"
 		}
-		if answer == hangUp {
-			return
-		}
-		if _, err := io.WriteString(c, answer); err != nil {
-			return
-		}
-	}
+		return s.answer(command, args)
+	})
 }
 
 func (s *fakeServer) exec(queue [][]string) string {
@@ -109,33 +85,6 @@ func (s *fakeServer) served() []string {
 	return append([]string(nil), s.commands...)
 }
 
-func readCommand(r *bufio.Reader) ([]string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(line[1:]))
-	if err != nil {
-		return nil, err
-	}
-	args := make([]string, n)
-	for i := range args {
-		if line, err = r.ReadString('\n'); err != nil {
-			return nil, err
-		}
-		size, err := strconv.Atoi(strings.TrimSpace(line[1:]))
-		if err != nil {
-			return nil, err
-		}
-		text := make([]byte, size+2)
-		if _, err := io.ReadFull(r, text); err != nil {
-			return nil, err
-		}
-		args[i] = string(text[:size])
-	}
-	return args, nil
-}
-
 func bulk(s string) string { return "$" + strconv.Itoa(len(s)) + "\r\n" + s + "\r\n" }
 
 // answers returns the handler of a Redis with the given INFO and the given answers to commands. It stores hashes.
@@ -149,8 +98,6 @@ func answers(info string, special map[string]string) func(string, []string) stri
 			return answer
 		}
 		switch command {
-		case "HELLO":
-			return "-ERR unknown command 'HELLO'\r\n"
 		case "INFO":
 			return bulk(info)
 		case "TIME":

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/loader"
 )
 
@@ -43,28 +44,15 @@ func late(to io.WriteCloser, from io.Reader, delay time.Duration) {
 
 // far returns an address of the server with the given round trip.
 func far(t *testing.T, upstream string, trip time.Duration) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", upstream)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			go late(server, client, trip/2)
-			go late(client, server, trip/2)
+	return counting.Listen(t, func(client net.Conn) {
+		server, err := net.Dial("tcp", upstream)
+		if err != nil {
+			client.Close()
+			return
 		}
-	}()
-	return l.Addr().String()
+		go late(server, client, trip/2)
+		late(client, server, trip/2)
+	})
 }
 
 // A hundred primaries at 50 ms. The log has the time, which docs/reference/faults.md states.

@@ -1,8 +1,6 @@
 package loader_test
 
 import (
-	"bufio"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -10,28 +8,9 @@ import (
 	"testing"
 
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
+	"github.com/rlfunc/rlfunc/internal/counting"
 	"github.com/rlfunc/rlfunc/loader"
 )
-
-// serving starts a server that gives each connection to serve.
-func serving(t *testing.T, serve func(net.Conn)) net.Addr {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serve(c)
-		}
-	}()
-	return l.Addr()
-}
 
 // A node that does not answer is asked to find it, twice, and no check: each would take its whole time.
 func TestStatus_unreachableNodeIsAskedOnce(t *testing.T) {
@@ -41,12 +20,12 @@ func TestStatus_unreachableNodeIsAskedOnce(t *testing.T) {
 	}{{"the server", false}, {"a replica", true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			var connections atomic.Int64
-			silent := serving(t, func(net.Conn) { connections.Add(1) })
+			silent := counting.Listen(t, func(net.Conn) { connections.Add(1) })
 			addr := silent
 			if tt.replica {
-				addr = serving(t, func(c net.Conn) { go primaryOf(c, silent.(*net.TCPAddr).Port) })
+				addr = primaryOf(t, silent)
 			}
-			target := open(t, "redis://"+addr.String()+"?read_timeout=20ms&max_retries=-1")
+			target := open(t, "redis://"+addr+"?read_timeout=20ms&max_retries=-1")
 			if _, err := target.Plan(t.Context(), ratelimit.Library); err != nil {
 				t.Fatal(err)
 			}
@@ -58,44 +37,24 @@ func TestStatus_unreachableNodeIsAskedOnce(t *testing.T) {
 			if plan == 0 || connections.Load() > 2*plan {
 				t.Errorf("%d connections, and a plan makes %d; findings: %v", connections.Load(), plan, d.Findings)
 			}
-			if !slices.ContainsFunc(d.Findings, func(f loader.Warning) bool { return f.Node == silent.String() && strings.Contains(f.Text, "no answer") }) {
+			if !slices.ContainsFunc(d.Findings, func(f loader.Warning) bool { return f.Node == silent && strings.Contains(f.Text, "no answer") }) {
 				t.Errorf("findings: %v", d.Findings)
 			}
 		})
 	}
 }
 
-// primaryOf answers as a primary with a replica on a port of this machine, and refuses most commands.
-func primaryOf(c net.Conn, port int) {
-	defer c.Close()
-	info := fmt.Sprintf("redis_version:7.2.0\r\nrole:master\r\nslave0:ip=127.0.0.1,port=%d,state=online,offset=1,lag=0\r\n", port)
-	r := bufio.NewReader(c)
-	for {
-		var words int
-		if _, err := fmt.Fscanf(r, "*%d\r\n", &words); err != nil {
-			return
-		}
-		var command []string
-		for range words {
-			var size int
-			if _, err := fmt.Fscanf(r, "$%d\r\n", &size); err != nil {
-				return
-			}
-			word := make([]byte, size+2)
-			for i := range word {
-				word[i], _ = r.ReadByte()
-			}
-			command = append(command, strings.ToUpper(string(word[:size])))
-		}
-		answer := "-ERR unknown command\r\n"
-		switch strings.Join(command[:min(2, len(command))], " ") {
+// primaryOf answers as a primary with a replica, and refuses most commands.
+func primaryOf(t *testing.T, replica string) (addr string) {
+	_, port, _ := strings.Cut(replica, ":")
+	info := bulk("redis_version:7.2.0\r\nrole:master\r\nslave0:ip=127.0.0.1,port=" + port + ",state=online,offset=1,lag=0\r\n")
+	return newFakeServer(t, func(command string, _ []string) string {
+		switch command {
 		case "INFO":
-			answer = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
+			return info
 		case "FUNCTION LIST":
-			answer = "*0\r\n"
+			return "*0\r\n"
 		}
-		if _, err := c.Write([]byte(answer)); err != nil {
-			return
-		}
-	}
+		return "-ERR unknown command\r\n"
+	}).addr
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 var listedFlag = regexp.MustCompile(`(?m)^ +(?:-., )?--([a-z-]+)`)
@@ -52,25 +54,13 @@ func TestFlags_haveOneMeaning(t *testing.T) {
 
 // A password in a variable has any characters, and reaches the server as it is. A variable may also hold the whole URL.
 func TestTarget_variables(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
 	first := make(chan string, 100) // what each connection sends first
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			buffer := make([]byte, 4096)
-			n, _ := conn.Read(buffer)
-			conn.Close()
-			first <- string(buffer[:n])
-		}
-	}()
-	dir, addr := t.TempDir(), listener.Addr().String()
+	dir, addr := t.TempDir(), counting.Listen(t, func(conn net.Conn) {
+		buffer := make([]byte, 4096)
+		n, _ := conn.Read(buffer)
+		conn.Close()
+		first <- string(buffer[:n])
+	})
 	for _, c := range []struct{ url, user, pass, wantUser, wantPass string }{
 		{"redis://${A_USER}:${A_PASS}@" + addr, "ops", "abc%41def", "ops", "abc%41def"},
 		{"redis://${A_USER}:${A_PASS}@${A_ADDR}", "ops", "p@ss/w#rd", "ops", "p@ss/w#rd"},

@@ -17,52 +17,39 @@ import (
 
 	"github.com/rlfunc/rlfunc/cmd/rlfunc/internal/project"
 	"github.com/rlfunc/rlfunc/codegen"
+	"github.com/rlfunc/rlfunc/internal/counting"
 )
 
 // proxied is the URL of a proxy of an embedded server. What answer returns is sent in place of the server's answer, unless it is "".
 func proxied(t *testing.T, answer func(request []byte) string) (url string) {
 	t.Helper()
 	upstream := listening(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", upstream)
-			if err != nil {
-				return
-			}
-			go func() {
-				defer client.Close()
-				_, _ = io.Copy(client, server)
-			}()
-			go func() {
-				defer server.Close()
-				buffer := make([]byte, 1<<16)
-				for {
-					n, err := client.Read(buffer)
-					if err != nil {
-						return
-					}
-					if text := answer(buffer[:n]); text != "" {
-						_, err = client.Write([]byte(text))
-					} else {
-						_, err = server.Write(buffer[:n])
-					}
-					if err != nil {
-						return
-					}
-				}
-			}()
+	return "redis://" + counting.Listen(t, func(client net.Conn) {
+		server, err := net.Dial("tcp", upstream)
+		if err != nil {
+			return
 		}
-	}()
-	return "redis://" + l.Addr().String()
+		go func() {
+			defer client.Close()
+			_, _ = io.Copy(client, server)
+		}()
+		defer server.Close()
+		buffer := make([]byte, 1<<16)
+		for {
+			n, err := client.Read(buffer)
+			if err != nil {
+				return
+			}
+			if text := answer(buffer[:n]); text != "" {
+				_, err = client.Write([]byte(text))
+			} else {
+				_, err = server.Write(buffer[:n])
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
 }
 
 // relay is a proxy of an embedded server. It calls atExec before it forwards an EXEC.
@@ -120,24 +107,10 @@ func TestVet_interrupted(t *testing.T) {
 // silent is the URL of a server that accepts connections and never answers.
 func silent(t *testing.T) (url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_, _ = io.Copy(io.Discard, conn)
-			}()
-		}
-	}()
-	return "redis://" + l.Addr().String()
+	return "redis://" + counting.Listen(t, func(conn net.Conn) {
+		defer conn.Close()
+		_, _ = io.Copy(io.Discard, conn)
+	})
 }
 
 // ofServers are commands that ask a server before they print anything.

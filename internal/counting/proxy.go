@@ -51,21 +51,8 @@ func (p *Proxy) Refuse(reply string, always bool) {
 // NewProxy returns a proxy of the server at backend, in the mode Pass. It ends with the test.
 func NewProxy(t testing.TB, backend string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Proxy{Addr: l.Addr().String(), backend: backend}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(c, p.Opened.Add(1))
-		}
-	}()
+	p := &Proxy{backend: backend}
+	p.Addr = Listen(t, func(c net.Conn) { p.serve(c, p.Opened.Add(1)) })
 	return p
 }
 

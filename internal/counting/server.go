@@ -13,9 +13,8 @@ import (
 // HangUp is an answer that closes the connection.
 const HangUp = ""
 
-// NewServer returns the address of a server that answers what a test cannot provoke from a real one. answer gets the words of each
-// command but HELLO, which the server does not know, and returns a reply of RESP. The server ends with the test.
-func NewServer(t testing.TB, answer func(words []string) string) (addr string) {
+// Listen returns an address whose connections are served, each by a goroutine of its own. It ends with the test.
+func Listen(t testing.TB, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,13 +27,21 @@ func NewServer(t testing.TB, answer func(words []string) string) (addr string) {
 			if err != nil {
 				return
 			}
-			go serve(c, answer)
+			go serve(c)
 		}
 	}()
 	return l.Addr().String()
 }
 
-func serve(c net.Conn, answer func([]string) string) {
+// NewServer returns the address of a server that answers what a test cannot provoke from a real one. answer gets the words of each
+// command but HELLO, which the server does not know, and returns a reply of RESP. The server ends with the test.
+func NewServer(t testing.TB, answer func(words []string) string) (addr string) {
+	t.Helper()
+	return Listen(t, func(c net.Conn) { Serve(c, answer) })
+}
+
+// Serve is what a server of NewServer does with one connection.
+func Serve(c net.Conn, answer func(words []string) string) {
 	defer c.Close()
 	r := bufio.NewReader(c)
 	for {
