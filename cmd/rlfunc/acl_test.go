@@ -144,27 +144,24 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 	if diff := cmp.Diff("ACL SETUSER stall reset on %R~rl:* +exists +fcall_ro|stall_v1_look +type +xinfo|stream", stall); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, e := range engines.AllReal(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			admin := e.Client(t)
-			rlfuncIn(t, dir, "deploy", "--redis", e.URL)
-			if err := admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "rl:{u1}:orders", Values: []string{"a", "b"}}).Err(); err != nil {
-				t.Fatal(err)
-			}
-			rlfuncIn(t, dir, "call", "shop.tell", "subject=u1", "--redis", as(t, e, admin, shop))
-			reader := as(t, e, admin, stall)
-			rlfuncIn(t, dir, "call", "stall.look", "subject=u1", "--redis", reader)
-			o, err := redis.ParseURL(reader)
-			if err != nil {
-				t.Fatal(err)
-			}
-			client := redis.NewClient(o)
-			defer client.Close()
-			if err := client.XInfoGroups(t.Context(), "rl:{u1}:orders").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
-				t.Errorf("XINFO GROUPS: %v", err)
-			}
-		})
-	}
+	onEach(t, engines.AllReal(t), func(t *testing.T, e engines.Engine, admin *redis.Client) {
+		rlfuncIn(t, dir, "deploy", "--redis", e.URL)
+		if err := admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "rl:{u1}:orders", Values: []string{"a", "b"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rlfuncIn(t, dir, "call", "shop.tell", "subject=u1", "--redis", as(t, e, admin, shop))
+		reader := as(t, e, admin, stall)
+		rlfuncIn(t, dir, "call", "stall.look", "subject=u1", "--redis", reader)
+		o, err := redis.ParseURL(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := redis.NewClient(o)
+		defer client.Close()
+		if err := client.XInfoGroups(t.Context(), "rl:{u1}:orders").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			t.Errorf("XINFO GROUPS: %v", err)
+		}
+	})
 }
 
 // With --identify a service may say which libraries it uses; without it Redis refuses.
@@ -173,30 +170,27 @@ func TestACL_aServiceThatIdentifiesItself(t *testing.T) {
 		false: aclLine(t, "service", "ratelimit"),
 		true:  aclLine(t, "service", "ratelimit", "--identify", "--user", "identified"),
 	}
-	for _, e := range engines.AllReal(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			admin := e.Client(t)
-			if admin.Do(t.Context(), "CLIENT", "SETINFO", "LIB-VER", "1").Err() != nil {
-				t.Skip("this server has no CLIENT SETINFO")
+	onEach(t, engines.AllReal(t), func(t *testing.T, e engines.Engine, admin *redis.Client) {
+		if admin.Do(t.Context(), "CLIENT", "SETINFO", "LIB-VER", "1").Err() != nil {
+			t.Skip("this server has no CLIENT SETINFO")
+		}
+		for may, line := range lines {
+			o, err := redis.ParseURL(as(t, e, admin, line))
+			if err != nil {
+				t.Fatal(err)
 			}
-			for may, line := range lines {
-				o, err := redis.ParseURL(as(t, e, admin, line))
-				if err != nil {
-					t.Fatal(err)
-				}
-				o.IdentitySuffix = fcall.Identity(ratelimit.Library)
-				service := redis.NewClient(o)
-				defer service.Close()
-				if _, err := service.FCallRO(t.Context(), "absent", nil).Result(); err == nil {
-					t.Error("it called an absent function")
-				}
-				if got := strings.Contains(admin.ClientList(t.Context()).Val(), o.IdentitySuffix); got != may {
-					t.Errorf("identify %v: in CLIENT LIST %v", may, got)
-				}
-				_ = service.Close()
+			o.IdentitySuffix = fcall.Identity(ratelimit.Library)
+			service := redis.NewClient(o)
+			defer service.Close()
+			if _, err := service.FCallRO(t.Context(), "absent", nil).Result(); err == nil {
+				t.Error("it called an absent function")
 			}
-		})
-	}
+			if got := strings.Contains(admin.ClientList(t.Context()).Val(), o.IdentitySuffix); got != may {
+				t.Errorf("identify %v: in CLIENT LIST %v", may, got)
+			}
+			_ = service.Close()
+		}
+	})
 }
 
 // In a project of other libraries, too, an operator's commands call guard's.

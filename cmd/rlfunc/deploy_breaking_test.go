@@ -161,115 +161,103 @@ func TestDeploy_refusesWhatBreaksRunningClientsAndState(t *testing.T) {
 
 // What a deploy replaces on request is compared as well, and what cannot be read back is not replaced unseen.
 func TestDeploy_comparesDriftedLibraries(t *testing.T) {
-	for _, e := range engines.Ends(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			d := newDemo(t)
-			at := []string{"--redis", e.URL}
-			d.does(t, exitOK, append(at, "deploy")...)
-			d.version(t, "1.0.0", "count[1..9]", "count[1..5]")
-			d.does(t, exitError, append(at, "deploy")...)
-			out, _ := d.does(t, exitBreaking, append(at, "deploy", "--replace-drifted", "--yes")...)
-			contains(t, "deploy", out, "(argument-narrower)")
-			d.does(t, exitOK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
+	onEach(t, engines.Ends(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		d := newDemo(t)
+		at := []string{"--redis", e.URL}
+		d.does(t, exitOK, append(at, "deploy")...)
+		d.version(t, "1.0.0", "count[1..9]", "count[1..5]")
+		d.does(t, exitError, append(at, "deploy")...)
+		out, _ := d.does(t, exitBreaking, append(at, "deploy", "--replace-drifted", "--yes")...)
+		contains(t, "deploy", out, "(argument-narrower)")
+		d.does(t, exitOK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
 
-			unreadable := strings.Replace(holds(t, rdb)["demo_v1"], "-- rlfunc: spec=", "-- spec=", 1)
-			if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
-				t.Fatal(err)
-			}
-			d.version(t, "1.1.0")
-			for _, command := range []string{"plan", "deploy"} {
-				_, said := d.does(t, exitError, append(at, command)...)
-				contains(t, command, said, "compare demo_v1 on "+e.Addr, "its contract is unknown", "--allow-breaking")
-			}
-			d.does(t, exitOK, append(at, "deploy", "--allow-breaking")...)
-		})
-	}
+		unreadable := strings.Replace(holds(t, rdb)["demo_v1"], "-- rlfunc: spec=", "-- spec=", 1)
+		if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
+			t.Fatal(err)
+		}
+		d.version(t, "1.1.0")
+		for _, command := range []string{"plan", "deploy"} {
+			_, said := d.does(t, exitError, append(at, command)...)
+			contains(t, command, said, "compare demo_v1 on "+e.Addr, "its contract is unknown", "--allow-breaking")
+		}
+		d.does(t, exitOK, append(at, "deploy", "--allow-breaking")...)
+	})
 }
 
 // The refusal names the connected clients that say that they use the library, and nothing that one of them chose reaches the terminal raw.
 func TestDeploy_saysWhoWouldBreak(t *testing.T) {
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			tells := strings.Contains(rdb.ClientList(t.Context()).Val(), "lib-name=")
-			d := newDemo(t)
-			at := []string{"--redis", e.URL}
-			d.does(t, exitOK, append(at, "deploy")...)
-			for _, version := range []string{"1.0.0", "1.0.0", "7.0.0"} {
-				lib := &fcall.Library{Name: "demo", Version: version, ServerName: "demo_v" + version[:1]}
-				other := &fcall.Library{Name: "other", Version: "1.0.0", ServerName: "other_v1"}
-				name := "checkout" + map[string]string{"7.0.0": "\x1b[2J" + strings.Repeat("x", 100)}[version]
-				client := e.Connect(t, func(o *redis.Options) { o.ClientName, o.IdentitySuffix = name, fcall.Identity(lib, other) })
-				if err := client.Ping(t.Context()).Err(); err != nil && version != "7.0.0" {
-					t.Fatal(err) // the server itself refuses a name with an escape
-				}
+	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		tells := strings.Contains(rdb.ClientList(t.Context()).Val(), "lib-name=")
+		d := newDemo(t)
+		at := []string{"--redis", e.URL}
+		d.does(t, exitOK, append(at, "deploy")...)
+		for _, version := range []string{"1.0.0", "1.0.0", "7.0.0"} {
+			lib := &fcall.Library{Name: "demo", Version: version, ServerName: "demo_v" + version[:1]}
+			other := &fcall.Library{Name: "other", Version: "1.0.0", ServerName: "other_v1"}
+			name := "checkout" + map[string]string{"7.0.0": "\x1b[2J" + strings.Repeat("x", 100)}[version]
+			client := e.Connect(t, func(o *redis.Options) { o.ClientName, o.IdentitySuffix = name, fcall.Identity(lib, other) })
+			if err := client.Ping(t.Context()).Err(); err != nil && version != "7.0.0" {
+				t.Fatal(err) // the server itself refuses a name with an escape
 			}
-			d.version(t, "1.1.0", "count[1..9]", "count[1..5]")
-			for _, command := range []string{"plan", "deploy"} {
-				out, said := d.does(t, exitBreaking, append(at, command)...)
-				if !tells {
-					contains(t, command, said, "who uses the libraries is not known on "+e.Addr+": only Redis 7.2, Valkey 7.2 and later tell")
-					continue
-				}
-				contains(t, command, out, "CLIENTS OF  VERSION  NAME      ADDRESS    CONNECTIONS\ndemo_v1     1.0.0    checkout  127.0.0.1  2")
-				if strings.Contains(out, "other_v1") || strings.Contains(out, "\x1b") {
-					t.Errorf("%s:\n%s", command, out)
-				}
+		}
+		d.version(t, "1.1.0", "count[1..9]", "count[1..5]")
+		for _, command := range []string{"plan", "deploy"} {
+			out, said := d.does(t, exitBreaking, append(at, command)...)
+			if !tells {
+				contains(t, command, said, "who uses the libraries is not known on "+e.Addr+": only Redis 7.2, Valkey 7.2 and later tell")
+				continue
 			}
-		})
-	}
+			contains(t, command, out, "CLIENTS OF  VERSION  NAME      ADDRESS    CONNECTIONS\ndemo_v1     1.0.0    checkout  127.0.0.1  2")
+			if strings.Contains(out, "other_v1") || strings.Contains(out, "\x1b") {
+				t.Errorf("%s:\n%s", command, out)
+			}
+		}
+	})
 }
 
 // A rollback says what it breaks, and goes on.
 func TestRollback_printsWhatItBreaks(t *testing.T) {
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			d := newDemo(t)
-			at := []string{"--redis", e.URL}
-			d.does(t, exitOK, append(at, "deploy")...)
-			d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
-			d.does(t, exitOK, append(at, "deploy")...)
-			out, _ := d.does(t, exitError, append(at, "rollback", "demo", "--json")...)
-			contains(t, "rollback --json", out, `"rule": "argument-narrower"`)
-			_, said := d.does(t, exitOK, append(at, "rollback", "demo", "--yes")...)
-			contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:8:1: argument limit of take has at most 9 and had at most 99 (argument-narrower)")
-			if strings.Contains(said, "version-lowered") {
-				t.Errorf("rollback:\n%s", said)
-			}
-			// Also where it cannot be read back.
-			d.does(t, exitOK, append(at, "deploy")...)
-			unreadable := strings.Replace(strings.Replace(holds(t, rdb)["demo_v1"], "-- rlfunc: spec=", "-- spec=", 1), "version=1.1.0", "version=1.2.0", 1)
-			if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
-				t.Fatal(err)
-			}
-			_, said = d.does(t, exitOK, append(at, "rollback", "demo", "--to", "1.0.0", "--yes")...)
-			contains(t, "rollback", said, "not compared: compare demo_v1 on")
-		})
-	}
+	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		d := newDemo(t)
+		at := []string{"--redis", e.URL}
+		d.does(t, exitOK, append(at, "deploy")...)
+		d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
+		d.does(t, exitOK, append(at, "deploy")...)
+		out, _ := d.does(t, exitError, append(at, "rollback", "demo", "--json")...)
+		contains(t, "rollback --json", out, `"rule": "argument-narrower"`)
+		_, said := d.does(t, exitOK, append(at, "rollback", "demo", "--yes")...)
+		contains(t, "rollback", said, "Breaking changes:", "functions/demo/take.lua:8:1: argument limit of take has at most 9 and had at most 99 (argument-narrower)")
+		if strings.Contains(said, "version-lowered") {
+			t.Errorf("rollback:\n%s", said)
+		}
+		// Also where it cannot be read back.
+		d.does(t, exitOK, append(at, "deploy")...)
+		unreadable := strings.Replace(strings.Replace(holds(t, rdb)["demo_v1"], "-- rlfunc: spec=", "-- spec=", 1), "version=1.1.0", "version=1.2.0", 1)
+		if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, said = d.does(t, exitOK, append(at, "rollback", "demo", "--to", "1.0.0", "--yes")...)
+		contains(t, "rollback", said, "not compared: compare demo_v1 on")
+	})
 }
 
 // Services embed what is in gen/: a deploy of other sources would make them say that the server has drifted.
 func TestDeploy_refusesAStaleGen(t *testing.T) {
-	for _, e := range engines.Ends(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			d := newDemo(t)
-			at := []string{"--redis", e.URL}
-			d.does(t, exitOK, "generate")
-			d.version(t, "1.0.0", "calls <= limit", "limit >= calls")
-			for _, command := range []string{"plan", "deploy"} {
-				_, said := d.does(t, exitError, append(at, command)...)
-				contains(t, command, said, "gen/demo/demo.lua", "run `rlfunc generate`")
-			}
-			if held := holds(t, rdb); len(held) > 0 {
-				t.Errorf("the server holds %v", held)
-			}
-			d.does(t, exitOK, "generate")
-			d.does(t, exitOK, append(at, "deploy")...)
-		})
-	}
+	onEach(t, engines.Ends(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		d := newDemo(t)
+		at := []string{"--redis", e.URL}
+		d.does(t, exitOK, "generate")
+		d.version(t, "1.0.0", "calls <= limit", "limit >= calls")
+		for _, command := range []string{"plan", "deploy"} {
+			_, said := d.does(t, exitError, append(at, command)...)
+			contains(t, command, said, "gen/demo/demo.lua", "run `rlfunc generate`")
+		}
+		if held := holds(t, rdb); len(held) > 0 {
+			t.Errorf("the server holds %v", held)
+		}
+		d.does(t, exitOK, "generate")
+		d.does(t, exitOK, append(at, "deploy")...)
+	})
 }
 
 // A plan fails where the deploy would: a server that refuses loads, and needs none, is a warning of both.

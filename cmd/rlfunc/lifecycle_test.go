@@ -179,29 +179,26 @@ func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 func TestCall_reportsAMissingLibraryOrFunction(t *testing.T) {
 	older := strings.NewReplacer("version=1.0.0", "version=0.9.0", "function_name = 'ratelimit_v1_gcra'", "function_name = 'ratelimit_v1_other'").
 		Replace(ratelimit.Library.Code)
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			for _, step := range []struct {
-				want string
-				next func() error
-			}{
-				{"ratelimit_v1 is not loaded on this server", func() error { return rdb.FunctionLoadReplace(t.Context(), older).Err() }},
-				{"or in a version without this function", func() error {
-					if code, said := rlfunc("retire", "ratelimit_v1", "--yes", "--redis", e.URL); code != exitOK {
-						return errors.New(said)
-					}
-					return nil
-				}},
-				{"ratelimit_v1 is not loaded on this server", func() error { return nil }},
-			} {
-				for _, command := range []string{"call", "call -n 2"} {
-					ran(t, exitError, command+" ratelimit.gcra subject=u1 limit=1 period=1m --redis "+e.URL, step.want)
+	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		for _, step := range []struct {
+			want string
+			next func() error
+		}{
+			{"ratelimit_v1 is not loaded on this server", func() error { return rdb.FunctionLoadReplace(t.Context(), older).Err() }},
+			{"or in a version without this function", func() error {
+				if code, said := rlfunc("retire", "ratelimit_v1", "--yes", "--redis", e.URL); code != exitOK {
+					return errors.New(said)
 				}
-				if err := step.next(); err != nil {
-					t.Fatal(err)
-				}
+				return nil
+			}},
+			{"ratelimit_v1 is not loaded on this server", func() error { return nil }},
+		} {
+			for _, command := range []string{"call", "call -n 2"} {
+				ran(t, exitError, command+" ratelimit.gcra subject=u1 limit=1 period=1m --redis "+e.URL, step.want)
 			}
-		})
-	}
+			if err := step.next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

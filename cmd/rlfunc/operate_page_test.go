@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/report"
 	"github.com/rlfunc/rlfunc/internal/engines"
@@ -44,46 +46,43 @@ func TestOperatePage_commandsRun(t *testing.T) {
 		}
 	}
 	refused := []string{"inspect 203.0.113.7", "inspect key=ab12 --json", "replay access.log --policy policy.yaml"}
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			rdb := e.Client(t)
-			reporter, err := report.New(rdb, report.Options{Namespace: "shop", Every: time.Hour, OnError: func(err error) { t.Error(err) }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			g := shop(t, rdb, reporter.Observe)
-			visit(t, rdb, g)
-			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 40)
-			reporter.Close()
-			t.Setenv("REDIS_URL", e.URL)
-			t.Chdir("testdata/operate")
-			for _, block := range blocks {
-				var said strings.Builder
-				for line := range strings.Lines(block[1]) {
-					words := word.FindAllString(strings.TrimSpace(line), -1)
-					for i := range words {
-						words[i] = strings.Trim(words[i], "'")
-					}
-					if words[0] == "jq" {
-						continue // it reads a log that is not here
-					}
-					if words[0] != "rlfunc" {
-						t.Fatalf("%q is not a command of rlfunc", line)
-					}
-					runOfPage(t, words[1:], refused, &said)
+	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		reporter, err := report.New(rdb, report.Options{Namespace: "shop", Every: time.Hour, OnError: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := shop(t, rdb, reporter.Observe)
+		visit(t, rdb, g)
+		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 40)
+		reporter.Close()
+		t.Setenv("REDIS_URL", e.URL)
+		t.Chdir("testdata/operate")
+		for _, block := range blocks {
+			var said strings.Builder
+			for line := range strings.Lines(block[1]) {
+				words := word.FindAllString(strings.TrimSpace(line), -1)
+				for i := range words {
+					words[i] = strings.Trim(words[i], "'")
 				}
-				printed := strings.Split(changing.ReplaceAllString(said.String(), ""), "\n")
-				for line := range strings.Lines(block[2]) {
-					at := slices.Index(printed, changing.ReplaceAllString(strings.TrimSuffix(line, "\n"), ""))
-					if at < 0 {
-						t.Errorf("rlfunc did not print the page's line %q, or not in this order:\n%s", line, said.String())
-						break
-					}
-					printed = printed[at+1:]
+				if words[0] == "jq" {
+					continue // it reads a log that is not here
 				}
+				if words[0] != "rlfunc" {
+					t.Fatalf("%q is not a command of rlfunc", line)
+				}
+				runOfPage(t, words[1:], refused, &said)
 			}
-		})
-	}
+			printed := strings.Split(changing.ReplaceAllString(said.String(), ""), "\n")
+			for line := range strings.Lines(block[2]) {
+				at := slices.Index(printed, changing.ReplaceAllString(strings.TrimSuffix(line, "\n"), ""))
+				if at < 0 {
+					t.Errorf("rlfunc did not print the page's line %q, or not in this order:\n%s", line, said.String())
+					break
+				}
+				printed = printed[at+1:]
+			}
+		}
+	})
 }
 
 func runOfPage(t *testing.T, words, refused []string, said *strings.Builder) {
