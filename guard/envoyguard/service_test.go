@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -189,28 +187,6 @@ func TestShouldRateLimit_exactlyTheLimitPasses(t *testing.T) {
 	})
 }
 
-// A cached refusal reports the remaining wait, and its age is subtracted once.
-func TestShouldRateLimit_cachedRefusalsAge(t *testing.T) {
-	f := serveWith(t, limits, guard.Options{})
-	for range 4 {
-		f.ask(t, edge(search("203.0.113.7")))
-	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		got, err := f.client.ShouldRateLimit(t.Context(), edge(search("203.0.113.7")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		left := got.Statuses[0].DurationUntilReset.AsDuration()
-		want := strconv.Itoa(int((left + time.Second - 1) / time.Second))
-		if a := read(got); a.Headers["retry-after"] != want || time.Now().After(deadline) {
-			t.Fatalf("retry-after %s, want %s: %v", a.Headers["retry-after"], want, a.Statuses)
-		}
-		if left < time.Hour-time.Second { // the clock of Redis stands still
-			return
-		}
-	}
-}
-
 func TestShouldRateLimit_whatThePolicyDoesNotMap(t *testing.T) {
 	f := serve(t, limits)
 	for name, r := range map[string]*ratelimitv3.RateLimitRequest{
@@ -303,25 +279,6 @@ func TestShouldRateLimit_refusesInvalidUTF8(t *testing.T) {
 }
 
 var _ encoding.Codec = raw{}
-
-func TestShouldRateLimit_followsThePolicy(t *testing.T) {
-	f := serve(t, limits)
-	if a := f.ask(t, edge(descriptor("new", "x"))); a.Error != "" || len(a.Headers) != 0 {
-		t.Fatalf("not mapped yet: %+v", a)
-	}
-	if err := f.guard.SetPolicy(parse(t, limits+"  - {domain: edge, entries: [{key: new, value: x}], endpoint: total}\n")); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		if a := f.ask(t, edge(descriptor("new", "x"))); (a.Code == "OK") != (i < 2) {
-			t.Errorf("call %d: %+v", i+1, a)
-		}
-	}
-	f.clock.Advance(25 * time.Hour)
-	if a := f.ask(t, edge(descriptor("new", "x"))); a.Code != "OK" {
-		t.Errorf("a day later: %+v", a)
-	}
-}
 
 func TestShouldRateLimit_valuesWinOverIdentities(t *testing.T) {
 	f := serve(t, `

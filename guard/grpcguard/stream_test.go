@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/grpcguard"
 )
 
@@ -99,73 +98,9 @@ endpoints:
 	})
 }
 
-// With Wait, messages are sent at the pace of their limit.
-func TestSent_waitsUntilAllowed(t *testing.T) {
-	f := serve(t, `
-endpoints:
-  - {name: talk, match: ["/chat.Chat/Talk"], unbounded: true}
-  - {name: sent, limits: [{name: pace, kind: gcra, limit: 1, window: 50s}]}`,
-		grpcguard.Options{Wait: true, Sent: func(string) string { return "sent" }}, nil)
-	ctx, hangUp := context.WithCancel(t.Context())
-	defer hangUp()
-	s := f.talk(ctx, t, "ada")
-	if err := say(s); err != nil {
-		t.Fatal(err)
-	}
-	answered := make(chan error, 1)
-	go func() { answered <- say(s) }()
-	select {
-	case err := <-answered:
-		t.Errorf("did not wait: %v", err)
-	case <-time.After(50 * time.Millisecond): // waiting has nothing to poll for
-		hangUp()
-		<-answered
-	}
-}
-
 func TestMessages_unknownEndpointIsAnError(t *testing.T) {
 	f := serve(t, `endpoints: [{name: talk, match: ["/chat.Chat/Talk"], unbounded: true}]`, grpcguard.Options{Messages: func(string) string { return "none" }}, nil)
 	if err := say(f.talk(t.Context(), t, "ada")); status.Code(err) != codes.Internal {
 		t.Errorf("got %v", err)
-	}
-}
-
-const onePlace = `
-endpoints: [{name: talk, match: ["/chat.Chat/*"], limits: [{name: streams, kind: concurrency, limit: 1}]}]`
-
-func TestStream_holdsItsPlaceForItsLife(t *testing.T) {
-	f := serve(t, onePlace, grpcguard.Options{}, nil)
-	first := f.talk(t.Context(), t, "ada")
-	for range 3 {
-		if err := say(first); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := answer{codes.ResourceExhausted, "RATE_LIMITED", "talk", time.Second, []string{"talk/streams: 1 at the same time"}}
-	for range 2 {
-		if diff := cmp.Diff(want, answerOf(say(f.talk(t.Context(), t, "ada")))); diff != "" {
-			t.Errorf("a second stream (-want +got):\n%s", diff)
-		}
-	}
-	_ = first.CloseSend()
-	_ = first.RecvMsg(new(emptypb.Empty)) // until the handler has returned
-	f.eventuallyPasses(t)
-}
-
-// eventuallyPasses waits until a place is free.
-func (f *fixture) eventuallyPasses(t *testing.T) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		d, err := f.guard.Decide(t.Context(), guard.Request{Endpoint: "talk", Subjects: []string{"key=ada"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Allowed {
-			d.Charge.End(t.Context(), guard.End{})
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no place is free: %+v", d)
-		}
 	}
 }

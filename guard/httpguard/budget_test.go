@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -102,37 +101,6 @@ func TestBudget_answeredClientIsCharged(t *testing.T) {
 					}
 				})
 			})
-		}
-	}
-}
-
-// A handler's own estimate is of money and of units, such as the most tokens that a chat may cost.
-func TestEstimate_ofUnits(t *testing.T) {
-	rdb, _ := inProcess(t)
-	g, err := guard.New(rdb, parse(t, `
-budgets: [{name: day, unit: tokens, budget: 100, window: 24h}]
-endpoints: [{name: chat, match: ["/"], unbounded: true, cost: {units: {tokens: 100}}}]`), guard.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	m, err := httpguard.New(g, httpguard.Options{Code: keys, Estimate: func(r *http.Request) guard.Amounts {
-		tokens, _ := strconv.ParseInt(r.FormValue("max_tokens"), 10, 64)
-		return guard.Amounts{Units: []guard.Amount{{Unit: "tokens", N: tokens}}}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
-	for _, c := range []struct {
-		tokens string
-		want   int
-	}{{"60", 200}, {"60", 429}, {"40", 200}} {
-		r := httptest.NewRequest(http.MethodPost, "/?max_tokens="+c.tokens, nil)
-		r.Header.Set("X-API-Key", "ada")
-		w := httptest.NewRecorder()
-		if handler.ServeHTTP(w, r); w.Code != c.want {
-			t.Errorf("%s tokens: %d, want %d: %s", c.tokens, w.Code, c.want, w.Body)
 		}
 	}
 }

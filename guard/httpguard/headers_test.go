@@ -67,21 +67,6 @@ func checkHeaders(t *testing.T, h http.Header) {
 	}
 }
 
-// A cached refusal reports the remaining wait.
-func TestHeaders_ofACachedRefusalAge(t *testing.T) {
-	rdb, _ := inProcess(t)
-	s := serveWith(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), guardOptions(1000), httpguard.Options{}, nil)
-	s.get(t)
-	s.get(t)
-	eventually(t, "a second of a cached refusal has passed", func() bool {
-		a := s.get(t)
-		if a.Status != 429 || a.RateLimit != `"minute";r=0;t=`+a.RetryAfter {
-			t.Fatalf("%+v", a)
-		}
-		return a.RetryAfter == "59" // the clock of Redis stands still
-	})
-}
-
 // A guarded gateway in front of a guarded service answers with one value of each field.
 func TestDropFields_behindAReverseProxy(t *testing.T) {
 	rdb, _ := inProcess(t)

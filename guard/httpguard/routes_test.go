@@ -1,7 +1,6 @@
 package httpguard_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/httpguard"
@@ -223,37 +221,6 @@ func TestRoutes_forServesOneEndpoint(t *testing.T) {
 	}
 }
 
-func TestRoutes_reloadWithThePolicy(t *testing.T) {
-	rdb, _ := inProcess(t)
-	one := `endpoints: [{name: old, match: ["/old"], limits: [{name: minute, limit: 1, window: 1m}]}]`
-	two := `endpoints: [{name: new, match: ["/new"], limits: [{name: minute, limit: 1, window: 1m}]}]`
-	s := serve(t, rdb, parse(t, one), httpguard.Options{}, nil)
-	statuses := func(path string) (got [2]int) {
-		for i := range got {
-			response, _ := s.ask(t, "GET "+path)
-			got[i] = response.StatusCode
-		}
-		return got
-	}
-	if old, new := statuses("/old"), statuses("/new"); old != [2]int{200, 429} || new != [2]int{200, 200} {
-		t.Errorf("%v, %v", old, new)
-	}
-	if err := s.guard.SetPolicy(parse(t, two)); err != nil {
-		t.Fatal(err)
-	}
-	if old, new := statuses("/old"), statuses("/new"); old != [2]int{200, 200} || new != [2]int{200, 429} {
-		t.Errorf("after a reload %v, %v", old, new)
-	}
-	signed := parse(t, two)
-	signed.Identities["own"] = policy.Identity{Func: true}
-	if err := s.guard.SetPolicy(signed); err == nil || !strings.Contains(err.Error(), `set Funcs["own"]`) {
-		t.Errorf("a policy with missing code: %v", err)
-	}
-	if new := statuses("/new"); new != [2]int{429, 429} {
-		t.Errorf("after a rejected policy %v", new)
-	}
-}
-
 // A key file may vanish after the policy was accepted and before the first request.
 func TestRoutes_areThoseThatWereChecked(t *testing.T) {
 	rdb, _ := inProcess(t)
@@ -300,37 +267,5 @@ func TestNew_rejectsInvalidOptions(t *testing.T) {
 		if _, err := httpguard.New(c.guard, c.options); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// The embedded clock stands still, so the request passes only after Advance.
-func TestWait_waitsUntilTheRequestMayPass(t *testing.T) {
-	rdb, clock := inProcess(t)
-	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: tick, limit: 1, window: 20ms}]}]`), httpguard.Options{Wait: true}, nil)
-	s.get(t)
-	waited := make(chan answer)
-	go func() { waited <- s.get(t) }()
-	select {
-	case a := <-waited:
-		t.Fatalf("did not wait: %+v", a)
-	case <-time.After(50 * time.Millisecond): // waiting has nothing to poll for
-	}
-	clock.Advance(20 * time.Millisecond)
-	if a := <-waited; a.Status != 200 {
-		t.Errorf("after its turn: %+v", a)
-	}
-}
-
-func TestWait_endsAtTheDeadline(t *testing.T) {
-	rdb, _ := inProcess(t)
-	s := serve(t, rdb, parse(t, `endpoints: [{name: chat, match: ["/"], limits: [{name: minute, limit: 1, window: 1m}]}]`), httpguard.Options{Wait: true}, nil)
-	late := httptest.NewServer(http.TimeoutHandler(s.middleware.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "hello")
-	})), 10*time.Second, "late"))
-	defer late.Close()
-	s.get(t)
-	s.Server.URL, late.URL = late.URL, s.Server.URL
-	if a := s.get(t); a.Status != 429 || a.RetryAfter != "60" {
-		t.Errorf("passes in a minute, deadline in 10 s: %+v", a)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
-	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
 const limits = `
@@ -227,20 +226,6 @@ func TestAPI_reservesAndSettlesUnits(t *testing.T) {
 	}
 	if a := chat(400); a["allowed"] != true {
 		t.Errorf("after the settlement: %v", a)
-	}
-}
-
-// A cached refusal reports the remaining wait, and its age is subtracted once.
-func TestAPI_cachedRefusalsAge(t *testing.T) {
-	p := newProgram(t, embedded.New(embedded.Options{Clock: embedded.NewManualClock(engines.Start)}).Client())
-	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0"}
-	var answers [5]map[string]any // the last one is cached
-	for i := range answers {
-		answers[i] = p.must("/v1/decide", chat)
-	}
-	first, cached := answers[3]["retry_after"], answers[4]["retry_after"]
-	if of := answers[4]["limits"].([]any)[0].(map[string]any)["retry_after"]; cached != of || fmt.Sprint(cached) >= fmt.Sprint(first) {
-		t.Errorf("retry_after is %v, and then %v beside %v of the limit", first, cached, of)
 	}
 }
 

@@ -49,6 +49,7 @@ type call struct {
 	headers   []string // pairs of name and value, or of metadata
 	challenge string
 	weight    int64
+	tokens    int64 // the estimate
 	handler   handler
 }
 
@@ -66,30 +67,31 @@ type answer struct {
 	Fields   map[string]string // headers or metadata
 }
 
-// A style is how the fields of rate limits are written, where it can be chosen.
+// A style is how the fields of rate limits are written and whether a call waits for its turn, where it can be chosen.
 type style struct {
 	headers httpguard.Headers
 	x       bool
+	wait    bool
 }
 
 // A front decides calls in one protocol. Those that only decide have no handler, and some have no challenge.
 type front struct {
 	name  string
-	knows string // "handler", "challenge", "headers", "peer", "weight"
+	knows string // "handler", "challenge", "headers", "peer", "weight", "estimate"
 	open  func(t *testing.T, g *guard.Guard, rdb *redis.Client, s style) func(context.Context, call) answer
 }
 
 var fronts = []front{
-	{"http", "handler challenge headers peer weight", overHTTP},
+	{"http", "handler challenge headers peer weight estimate", overHTTP},
 	{"forward-auth", "challenge headers", overForwardAuth},
-	{"grpc", "handler challenge headers peer weight", func(t *testing.T, g *guard.Guard, _ *redis.Client, s style) func(context.Context, call) answer {
+	{"grpc", "handler challenge headers peer weight estimate", func(t *testing.T, g *guard.Guard, _ *redis.Client, s style) func(context.Context, call) answer {
 		return overGRPC(t, g, s, false)
 	}},
-	{"grpc stream", "handler challenge headers peer weight", func(t *testing.T, g *guard.Guard, _ *redis.Client, s style) func(context.Context, call) answer {
+	{"grpc stream", "handler challenge headers peer weight estimate", func(t *testing.T, g *guard.Guard, _ *redis.Client, s style) func(context.Context, call) answer {
 		return overGRPC(t, g, s, true)
 	}},
 	{"envoy", "weight", overEnvoy},
-	{"api", "challenge weight", overAPI},
+	{"api", "challenge weight estimate", overAPI},
 }
 
 // can reports whether a front knows all that is needed.
@@ -160,10 +162,14 @@ func problem(t *testing.T, w *httptest.ResponseRecorder) (a answer) {
 }
 
 func overHTTP(t *testing.T, g *guard.Guard, _ *redis.Client, s style) func(context.Context, call) answer {
-	m, err := httpguard.New(g, httpguard.Options{Headers: s.headers, XHeaders: s.x, Weight: func(r *http.Request) int64 {
-		weight, _ := strconv.ParseInt(r.Header.Get("X-Weight"), 10, 64)
-		return weight
-	}})
+	number := func(r *http.Request, name string) int64 {
+		n, _ := strconv.ParseInt(r.Header.Get(name), 10, 64)
+		return n
+	}
+	m, err := httpguard.New(g, httpguard.Options{
+		Headers: s.headers, XHeaders: s.x, Wait: s.wait, Weight: func(r *http.Request) int64 { return number(r, "X-Weight") },
+		Estimate: func(r *http.Request) guard.Amounts { return tokens(number(r, "X-Tokens")) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +188,13 @@ func overHTTP(t *testing.T, g *guard.Guard, _ *redis.Client, s style) func(conte
 	}
 }
 
+func tokens(n int64) (a guard.Amounts) {
+	if n > 0 {
+		a.Units = []guard.Amount{{Unit: "tokens", N: n}}
+	}
+	return a
+}
+
 func asked(ctx context.Context, t *testing.T, c call, target string, h http.Handler, more ...string) answer {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, target, nil)
 	r.RemoteAddr = "@"
@@ -195,6 +208,7 @@ func asked(ctx context.Context, t *testing.T, c call, target string, h http.Hand
 		r.Header.Add(c.headers[i], c.headers[i+1])
 	}
 	r.Header.Set("X-Weight", strconv.FormatInt(c.weight, 10))
+	r.Header.Set("X-Tokens", strconv.FormatInt(c.tokens, 10))
 	if c.challenge != "" {
 		r.Header.Set("X-Challenge", c.challenge)
 	}
@@ -244,17 +258,31 @@ type calls struct{ *told }
 func (s calls) SetTrailer(md metadata.MD) error { s.told.SetTrailer(md); return nil }
 
 func overGRPC(t *testing.T, g *guard.Guard, style style, stream bool) func(context.Context, call) answer {
-	i, err := grpcguard.New(g, grpcguard.Options{Headers: style.headers, XHeaders: style.x, Weight: func(ctx context.Context, _ string, _ any) int64 {
-		md, _ := metadata.FromIncomingContext(ctx)
-		weight, _ := strconv.ParseInt(md["x-weight"][0], 10, 64)
-		return weight
-	}})
+	called := func(ctx context.Context, message any) call { // a stream begins without a message
+		c, unary := message.(call)
+		if !unary {
+			md, _ := metadata.FromIncomingContext(ctx)
+			c.weight, _ = strconv.ParseInt(md["x-weight"][0], 10, 64)
+			c.tokens, _ = strconv.ParseInt(md["x-tokens"][0], 10, 64)
+		}
+		return c
+	}
+	i, err := grpcguard.New(g, grpcguard.Options{
+		Headers: style.headers, XHeaders: style.x, Wait: style.wait,
+		Weight: func(ctx context.Context, _ string, message any) int64 { return called(ctx, message).weight },
+		Estimate: func(ctx context.Context, _ string, message any) guard.Amounts {
+			return tokens(called(ctx, message).tokens)
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(ctx context.Context, c call) answer {
 		md := metadata.Pairs(c.headers...)
-		md.Set("x-weight", strconv.FormatInt(c.weight, 10))
+		if stream {
+			md.Set("x-weight", strconv.FormatInt(c.weight, 10))
+			md.Set("x-tokens", strconv.FormatInt(c.tokens, 10))
+		}
 		if c.challenge != "" {
 			md.Set("x-challenge", c.challenge)
 		}
@@ -285,7 +313,7 @@ func overGRPC(t *testing.T, g *guard.Guard, style style, stream bool) func(conte
 					return s.SendMsg(nil)
 				})
 			} else {
-				_, failed = i.Unary(s.ctx, nil, &grpc.UnaryServerInfo{FullMethod: path}, func(ctx context.Context, _ any) (any, error) { return nil, handler(ctx) })
+				_, failed = i.Unary(s.ctx, c, &grpc.UnaryServerInfo{FullMethod: path}, func(ctx context.Context, _ any) (any, error) { return nil, handler(ctx) })
 			}
 		}()
 		a := answer{Fields: pairs(metadata.Join(s.header, s.trailer))}
@@ -302,11 +330,14 @@ func overGRPC(t *testing.T, g *guard.Guard, style style, stream bool) func(conte
 				}
 			case *errdetails.RetryInfo:
 				a.Retry = d.RetryDelay.AsDuration()
-				if got := s.trailer["grpc-retry-pushback-ms"]; len(got) != 1 || got[0] != strconv.FormatInt(a.Retry.Milliseconds(), 10) {
+				if got := s.trailer["grpc-retry-pushback-ms"]; len(got) != 1 || got[0] != strconv.FormatInt((a.Retry+time.Millisecond-1).Milliseconds(), 10) {
 					t.Errorf("RetryInfo of %v, pushback of %v", a.Retry, got)
 				}
 			case *errdetails.QuotaFailure:
 				for _, v := range d.Violations {
+					if !violation.MatchString(v.Description) {
+						t.Errorf("%s: %s", v.Subject, v.Description)
+					}
 					a.Violated = append(a.Violated, strings.TrimPrefix(v.Subject, "chat/"))
 				}
 			}
@@ -314,6 +345,9 @@ func overGRPC(t *testing.T, g *guard.Guard, style style, stream bool) func(conte
 		return a
 	}
 }
+
+// violation is what gRPC says of a limit or a budget.
+var violation = regexp.MustCompile(`^(1|10|30) in 1?0?m?\d+s; admits again in |^1 at the same time$|^a budget of \S+ in 24h0m0s`)
 
 // word is the error of a problem body for a reason.
 func word(reason string) string {
@@ -367,6 +401,9 @@ func overAPI(t *testing.T, g *guard.Guard, rdb *redis.Client, _ style) func(cont
 		if c.weight > 0 {
 			request["weight"] = c.weight
 		}
+		if c.tokens > 0 {
+			request["units"] = []any{map[string]any{"unit": "tokens", "n": c.tokens}}
+		}
 		body, _ := json.Marshal(request)
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/decide", strings.NewReader(string(body)))
 		r.Header.Set("Content-Type", "application/json")
@@ -397,7 +434,7 @@ func overAPI(t *testing.T, g *guard.Guard, rdb *redis.Client, _ style) func(cont
 const shared = `
 version: 1
 timeout: 20s
-identities: {ip: {trusted_proxies: [10.0.0.1]}}
+identities: {ip: {trusted_proxies: [10.0.0.1]}, key: {header: X-Key, claimed: true}}
 `
 
 // mapped has Envoy's descriptors, which a policy with places cannot have.
@@ -413,6 +450,8 @@ const (
 budgets: [{name: day, by: ip, budget: 1, window: 24h, warn: 0.5}, {name: month, by: ip, budget: 2, window: 720h, warn: 0.4}, {name: house, by: all, budget: 1000, window: 24h, warn: 0.000001}]
 endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {estimate: 0.3}}]`
 	guessing  = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, block: many}]` + "\n" + `blocks: [{name: many, by: ip, attempts: all, tiers: [{threshold: 2, window: 1m, block: 5m}]}]`
+	units     = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, cost: {units: {tokens: 100}}}]` + "\n" + `budgets: [{name: day, by: ip, unit: tokens, budget: 100, window: 24h}]`
+	places    = `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: places, by: ip, kind: concurrency, limit: 1}]}]`
 	challenge = `endpoints: [{name: chat, match: ["/chat.Chat/*"], unbounded: true, challenge: {required: true}}]`
 )
 
@@ -427,8 +466,13 @@ func answers(err error) handler { return func(context.Context, *guard.Charge) er
 // guarding returns a guard on a server in this process whose clock stands still.
 func (f front) guarding(t *testing.T, yaml string) (*guard.Guard, *redis.Client) {
 	t.Helper()
-	server := embedded.New(embedded.Options{Clock: embedded.NewManualClock(engines.Start)})
-	rdb := server.Client()
+	g, rdb, _ := f.guardingWith(t, yaml, guard.Options{CacheSize: -1})
+	return g, rdb
+}
+
+// parse reads a policy for a front.
+func (f front) parse(t *testing.T, yaml string) *policy.Policy {
+	t.Helper()
 	if f.name == "envoy" {
 		yaml += mapped
 	}
@@ -436,12 +480,20 @@ func (f front) guarding(t *testing.T, yaml string) (*guard.Guard, *redis.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.New(rdb, p, guard.Options{CacheSize: -1})
+	return p
+}
+
+func (f front) guardingWith(t *testing.T, yaml string, o guard.Options) (*guard.Guard, *redis.Client, *embedded.ManualClock) {
+	t.Helper()
+	clock := embedded.NewManualClock(engines.Start)
+	server := embedded.New(embedded.Options{Clock: clock})
+	rdb := server.Client()
+	g, err := guard.New(rdb, f.parse(t, yaml), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _, _ = g.Close(), rdb.Close(), server.Close() })
-	return g, rdb
+	return g, rdb, clock
 }
 
 func closes(t *testing.T, rdb *redis.Client) {
@@ -458,6 +510,7 @@ func TestFronts_decideAlike(t *testing.T) {
 	ending := func(h handler) call {
 		return with(ada, func(c *call) { c.handler = h })
 	}
+	estimating := func(n int64) call { return with(ada, func(c *call) { c.tokens = n }) }
 	type fields = map[string]string
 	limited := answer{Error: "rate_limited", Retry: time.Minute, Violated: []string{"minute"}, Message: "Too many requests. Try again in 60 seconds."}
 	passed := answer{}
@@ -468,6 +521,7 @@ func TestFronts_decideAlike(t *testing.T) {
 		before []call
 		damage func(t *testing.T, rdb *redis.Client)
 		last   call
+		twice  bool // once more while the handler of the last one runs
 		want   answer
 		fields fields // checked unless nil
 	}{
@@ -490,15 +544,15 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: rate, by: ip, 
 			fields: fields{"ratelimit-limit": "1", "ratelimit-remaining": "0", "ratelimit-reset": "60", "retry-after": "60"},
 		},
 		"a limit in X fields": {
-			policy: minute, needs: "headers", style: style{httpguard.NoHeaders, true}, before: []call{ada}, last: ada, want: limited,
+			policy: minute, needs: "headers", style: style{headers: httpguard.NoHeaders, x: true}, before: []call{ada}, last: ada, want: limited,
 			fields: fields{"x-ratelimit-limit": "1", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "60", "retry-after": "60"},
 		},
-		"the tightest limit in draft 6": {policy: hour + `, {name: minute, by: ip, limit: 2, window: 1m}]`, needs: "headers", style: style{httpguard.Draft06, true}, last: ada, want: passed, fields: fields{
+		"the tightest limit in draft 6": {policy: hour + `, {name: minute, by: ip, limit: 2, window: 1m}]`, needs: "headers", style: style{headers: httpguard.Draft06, x: true}, last: ada, want: passed, fields: fields{
 			"ratelimit-limit": "2", "ratelimit-remaining": "1", "ratelimit-reset": "60", "x-ratelimit-limit": "2", "x-ratelimit-remaining": "1", "x-ratelimit-reset": "60",
 		}},
 		"no fields": {policy: minute, needs: "headers", style: style{headers: httpguard.NoHeaders}, last: ada, want: passed, fields: fields{}},
 		"a global limit in X fields": {
-			policy: hour + `, {name: all, by: all, limit: 1, window: 1m}]`, needs: "headers", style: style{httpguard.Draft06, true}, before: []call{ada}, last: ada,
+			policy: hour + `, {name: all, by: all, limit: 1, window: 1m}]`, needs: "headers", style: style{headers: httpguard.Draft06, x: true}, before: []call{ada}, last: ada,
 			want: answer{Error: "rate_limited", Retry: time.Minute, Message: "Too many requests. Try again in 60 seconds."}, fields: fields{"retry-after": "60"},
 		},
 		"a heavy call": {
@@ -553,8 +607,26 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"]}]`,
 			last: with(once("a"), func(c *call) { c.headers = append(c.headers, "idempotency-key", "b") }), want: limited,
 		},
 		"a place": {
-			policy: `endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: places, by: ip, kind: concurrency, limit: 1}]}]`, needs: "handler",
+			policy: places, needs: "handler",
 			before: []call{ending(answers(nil)), ending(answers(errUnauthorized)), ending(panics)}, last: ada, want: passed,
+			fields: fields{"ratelimit": `"places";r=0`, "ratelimit-policy": `"places";q=1;qu="concurrent-requests"`},
+		},
+		"a place that is taken": {
+			policy: places, needs: "handler", style: style{x: true}, last: ada, twice: true,
+			want:   answer{Error: "rate_limited", Retry: time.Second, Violated: []string{"places"}, Message: "Too many requests at the same time. Try again in 1 second."},
+			fields: fields{"ratelimit": `"places";r=0`, "ratelimit-policy": `"places";q=1;qu="concurrent-requests"`, "retry-after": "1"},
+		},
+		"an estimate": {
+			policy: units, needs: "estimate", before: []call{estimating(60)}, last: estimating(60),
+			want: answer{Error: "cost_exceeded", Retry: 24 * time.Hour, Violated: []string{"day"}, Message: "The budget is exhausted. Try again in 24 hours."},
+		},
+		"an estimate of what is left": {policy: units, needs: "estimate", before: []call{estimating(60)}, last: estimating(40), want: passed},
+		"the estimate of the policy": {policy: units, needs: "estimate", before: []call{estimating(1)}, last: ada, want: answer{
+			Error: "cost_exceeded", Retry: 24 * time.Hour, Violated: []string{"day"}, Message: "The budget is exhausted. Try again in 24 hours.",
+		}},
+		"two clients": {
+			policy: hour + `, {name: keyed, by: key, limit: 9, window: 1h}]`, needs: "headers", last: with(ada, func(c *call) { c.headers = []string{"x-key", "a", "x-key", "b"} }),
+			want: answer{Error: "bad_request", Message: "The request is ambiguous: two different values."}, fields: fields{},
 		},
 	} {
 		for _, f := range fronts {
@@ -572,7 +644,14 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"]}]`,
 				if c.damage != nil {
 					c.damage(t, rdb)
 				}
-				got := ask(t.Context(), c.last)
+				var got answer
+				if c.twice {
+					first := c.last
+					first.handler = func(ctx context.Context, _ *guard.Charge) error { got = ask(ctx, c.last); return nil }
+					ask(t.Context(), first)
+				} else {
+					got = ask(t.Context(), c.last)
+				}
 				if f.name == "envoy" || f.name == "api" {
 					got.Violated = c.want.Violated // which they name in forms of their own
 				}
@@ -650,5 +729,96 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"], limits: [{name: places, by: ip
 				}
 			})
 		}
+	}
+}
+
+// A refusal that guard remembers tells the wait that is left of it.
+func TestFronts_rememberedRefusalsAge(t *testing.T) {
+	for _, f := range fronts {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			g, rdb, _ := f.guardingWith(t, minute, guard.Options{})
+			ask := f.open(t, g, rdb, style{})
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+				a := ask(t.Context(), call{ip: "203.0.113.7"})
+				if after, ok := a.Fields["retry-after"]; ok && a.Fields["ratelimit"] != `"minute";r=0;t=`+after || time.Now().After(deadline) {
+					t.Fatalf("%+v", a)
+				}
+				if a.Error != "" && a.Retry <= 59*time.Second { // the clock of Redis stands still
+					return
+				}
+			}
+		})
+	}
+}
+
+// With Wait, a call waits for its turn, but not if that comes after its deadline.
+func TestFronts_wait(t *testing.T) {
+	for _, f := range fronts {
+		if !f.can("handler") {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			g, rdb := f.guarding(t, minute)
+			ask := f.open(t, g, rdb, style{wait: true})
+			ada := call{ip: "203.0.113.7"}
+			ask(t.Context(), ada)
+			early, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if a := ask(early, ada); a.Error != "rate_limited" || a.Retry != time.Minute || early.Err() != nil {
+				t.Errorf("passes in a minute, deadline in 20 s: %+v", a)
+			}
+			g, rdb, clock := f.guardingWith(t, strings.Replace(minute, "1m", "20ms", 1), guard.Options{CacheSize: -1})
+			ask = f.open(t, g, rdb, style{wait: true})
+			ask(t.Context(), ada)
+			waited := make(chan answer)
+			go func() { waited <- ask(t.Context(), ada) }()
+			select {
+			case a := <-waited:
+				t.Fatalf("did not wait: %+v", a)
+			case <-time.After(50 * time.Millisecond): // waiting has nothing to poll for
+			}
+			clock.Advance(20 * time.Millisecond)
+			if a := <-waited; a.Error != "" {
+				t.Errorf("after its turn: %+v", a)
+			}
+		})
+	}
+}
+
+// A new policy decides the next call. One that a front cannot serve is rejected, and changes nothing.
+func TestFronts_followThePolicy(t *testing.T) {
+	for _, f := range fronts {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			const open = `endpoints: [{name: chat, match: ["/other"], unbounded: true}]`
+			g, rdb := f.guarding(t, open)
+			ask := f.open(t, g, rdb, style{})
+			pass := func(what string, want ...bool) {
+				t.Helper()
+				for i, want := range want {
+					if a := ask(t.Context(), call{ip: "203.0.113.7"}); (a.Error == "") != want {
+						t.Errorf("%s, call %d: %+v", what, i+1, a)
+					}
+				}
+			}
+			pass("without a limit", true, true)
+			if err := g.SetPolicy(f.parse(t, minute)); err != nil {
+				t.Fatal(err)
+			}
+			pass("with a limit", true, false)
+			lacking := f.parse(t, open)
+			lacking.Identities["own"] = policy.Identity{Func: true}
+			if err := g.SetPolicy(lacking); f.name != "api" && (err == nil || !strings.Contains(err.Error(), `set Funcs["own"]`)) {
+				t.Errorf("a policy with missing code: %v", err)
+			} else if err != nil {
+				pass("after a rejected policy", false)
+			}
+			if err := g.SetPolicy(f.parse(t, open)); err != nil {
+				t.Fatal(err)
+			}
+			pass("without a limit again", true, true)
+		})
 	}
 }
