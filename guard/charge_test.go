@@ -148,7 +148,7 @@ func TestCharge_placesWithoutRedis(t *testing.T) {
 	g = newGuard(t, rdb, chat(streams(1)), guard.Options{BreakFor: time.Hour})
 	lease := decide(t, g, ada).Charge.Detach().Text()
 	network := new(flakyRedis)
-	rdb.AddHook(network)
+	rdb.AddHook(hook(network.process))
 	network.down.Store(true)
 	for range 10 {
 		if left, err := resumed(t, g, lease).Renew(t.Context()); err == nil {

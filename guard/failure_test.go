@@ -64,20 +64,26 @@ func contracts() map[string]policy.Limit {
 }
 
 func TestDecide_appliesEachFailureMode(t *testing.T) {
+	replying := func(reply string) func(*testing.T) redis.UniversalClient {
+		return func(t *testing.T) redis.UniversalClient { return client(t, answering(t, "fcall", reply+"\r\n")) }
+	}
+	const brief = 20 * time.Millisecond
 	for _, dead := range []struct {
 		name    string
 		timeout time.Duration
+		opens   bool // the circuit breaker; not if the server answers
 		open    func(*testing.T) redis.UniversalClient
 	}{
-		{"refused connections", 20 * time.Millisecond, func(t *testing.T) redis.UniversalClient { return client(t, closedPort(t)) }},
-		{"a silent server", 20 * time.Millisecond, func(t *testing.T) redis.UniversalClient { return client(t, silentServer(t)) }},
-		{"a cluster of nodes without a name", 0, func(t *testing.T) redis.UniversalClient { return namelessCluster(t) }},
-		{"an answer of nothing", 0, func(t *testing.T) redis.UniversalClient { return client(t, answering(t, "fcall", "$-1\r\n")) }},
-		{"an answer that is no reply of the function", 0, func(t *testing.T) redis.UniversalClient { return client(t, answering(t, "fcall", "+OK\r\n")) }},
-		{"an error of a proxy", 0, func(t *testing.T) redis.UniversalClient {
-			return client(t, answering(t, "fcall", "-ERR upstream failure\r\n"))
-		}},
-		{"a client that was closed", 0, func(t *testing.T) redis.UniversalClient {
+		{"refused connections", brief, true, func(t *testing.T) redis.UniversalClient { return client(t, closedPort(t)) }},
+		{"a silent server", brief, true, func(t *testing.T) redis.UniversalClient { return client(t, silentServer(t)) }},
+		{"a cluster of nodes without a name", 0, true, func(t *testing.T) redis.UniversalClient { return namelessCluster(t) }},
+		{"an answer of nothing", 0, false, replying("$-1")},
+		{"an answer that is no reply of the function", 0, false, replying("+OK")},
+		{"an error of a proxy", 0, true, replying("-ERR upstream failure")},
+		{"no memory", 0, false, replying("-OOM command not allowed when used memory > 'maxmemory'.")},
+		{"no permission", 0, false, replying("-NOPERM this user has no permissions to run the 'fcall' command")},
+		{"a function that fails", 0, false, replying("-ERR user_function:1: attempt to index a nil value script: guard_v1_admit, on @user_function:1.")},
+		{"a client that was closed", 0, true, func(t *testing.T) redis.UniversalClient {
 			rdb, _ := inProcess(t)
 			_ = rdb.Close()
 			return rdb
@@ -87,7 +93,8 @@ func TestDecide_appliesEachFailureMode(t *testing.T) {
 			for contract, limit := range contracts() {
 				p := chat(limit)
 				p.Timeout = dead.timeout
-				g := newGuard(t, dead.open(t), p, guard.Options{BreakFor: time.Hour})
+				opened := false
+				g := newGuard(t, dead.open(t), p, guard.Options{BreakFor: time.Hour, Observers: on(func(guard.BreakerChanged) { opened = true })})
 				allowed, refused, failed := 0, 0, 0
 				for range 10 {
 					d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
@@ -109,6 +116,9 @@ func TestDecide_appliesEachFailureMode(t *testing.T) {
 				want := map[string][3]int{"open": {10, 0, 0}, "closed": {0, 0, 10}, "local": {3, 7, 0}}[contract] // a quarter of 12
 				if got != want {
 					t.Errorf("%s: allowed, refused and failed are %v, want %v", contract, got, want)
+				}
+				if opened != dead.opens {
+					t.Errorf("%s: the breaker opened: %v, want %v", contract, opened, dead.opens)
 				}
 			}
 		})
@@ -172,29 +182,36 @@ func TestDecide_breakerOpensAndClosesAgain(t *testing.T) {
 	}
 }
 
-// slow holds the answers of a server back until its gate opens.
-type slow struct{ gate chan struct{} }
+// A hook comes between guard and Redis: it gets the commands of a round trip, and what sends them.
+type hook func(ctx context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error
 
-func (s slow) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (s slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		s.wait(cmd)
-		return err
+		return h(ctx, []redis.Cmder{cmd}, func(cmds []redis.Cmder) error { return next(ctx, cmds[0]) })
 	}
 }
 
-func (s slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		s.wait(cmds...)
-		return err
+		return h(ctx, cmds, func(cmds []redis.Cmder) error { return next(ctx, cmds) })
 	}
 }
 
-func (s slow) wait(cmds ...redis.Cmder) {
-	if hasCall(cmds...) {
-		<-s.gate
+// slow holds the answers of a server back until its gate opens. It tells of each call that is about to be sent, if somebody listens.
+func slow(gate, sent chan struct{}) hook {
+	return func(_ context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
+		if !hasCall(cmds...) {
+			return send(cmds)
+		}
+		select {
+		case sent <- struct{}{}:
+		default:
+		}
+		err := send(cmds)
+		<-gate
+		return err
 	}
 }
 
@@ -387,7 +404,13 @@ func TestDecide_impatientClientOpensNoBreaker(t *testing.T) {
 				eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 					var opened atomic.Bool
 					load(t, rdb)
-					rdb.AddHook(pausing(5 * time.Millisecond))
+					rdb.AddHook(hook(func(_ context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
+						err := send(cmds)
+						if hasCall(cmds...) {
+							time.Sleep(5 * time.Millisecond)
+						}
+						return err
+					}))
 					p := chat(policy.Limit{Name: "minute", Kind: policy.FixedWindow, Limit: 1e6, Window: time.Minute, OnFailure: policy.Open})
 					change(p)
 					g := newGuard(t, rdb, p, guard.Options{BreakAfter: 1, CacheSize: -1, Observers: on(func(e guard.BreakerChanged) {
@@ -414,31 +437,6 @@ func TestDecide_impatientClientOpensNoBreaker(t *testing.T) {
 	}
 }
 
-// pausing delays the answer to each call.
-type pausing time.Duration
-
-func (p pausing) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (p pausing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if hasCall(cmd) {
-			time.Sleep(time.Duration(p))
-		}
-		return err
-	}
-}
-
-func (p pausing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		if hasCall(cmds...) {
-			time.Sleep(time.Duration(p))
-		}
-		return err
-	}
-}
-
 // A Redis that answers nobody opens it, even if no client waits as long as the policy says.
 func TestDecide_silentServerOpensTheBreakerForImpatientClients(t *testing.T) {
 	for _, client := range impatient {
@@ -461,5 +459,48 @@ func TestDecide_silentServerOpensTheBreakerForImpatientClients(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The share is an even part if the number of processes is known and the part is larger.
+func TestDecide_localShareIsEvenIfProcessesAreKnown(t *testing.T) {
+	for processes, want := range map[int]int{0: 2, 1: 8, 2: 4, 100: 2} {
+		g := newGuard(t, client(t, closedPort(t)), chat(policy.Limit{Name: "minute", Limit: 8, Window: time.Minute}), guard.Options{
+			Processes: func() int { return processes },
+		})
+		allowed := 0
+		for range 9 {
+			if decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}).Allowed {
+				allowed++
+			}
+		}
+		if allowed != want {
+			t.Errorf("of %d processes one admits %d of 8, want %d", processes, allowed, want)
+		}
+	}
+}
+
+func TestDecide_appliesFailureModesAboveMaxInFlight(t *testing.T) {
+	t.Parallel()
+	rdb, _ := inProcess(t)
+	load(t, rdb)
+	gate, sent := make(chan struct{}), make(chan struct{}, 2)
+	rdb.AddHook(slow(gate, sent))
+	p := chat(contracts()["open"])
+	p.Timeout = 10 * time.Second // none ends before the third
+	g := newGuard(t, rdb, p, guard.Options{MaxInFlight: 2, NoOverrides: true})
+	r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() { decide(t, g, r) })
+		<-sent
+	}
+	if d := decide(t, g, r); !errors.Is(d.Cause, guard.ErrBusy) || d.Fallback != guard.FallbackOpen {
+		t.Errorf("the third: %+v", d)
+	}
+	close(gate)
+	all.Wait()
+	if d := decide(t, g, r); d.Fallback != guard.FallbackNone {
+		t.Errorf("once they are answered: %+v", d)
 	}
 }

@@ -142,29 +142,6 @@ func TestDecide_duplicateChargesGlobalLimitsOnly(t *testing.T) {
 	})
 }
 
-// A meeting holds calls back until as many are under way as it waits for.
-type meeting struct {
-	sync.WaitGroup
-	came atomic.Int32
-}
-
-func (m *meeting) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (m *meeting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if hasCall(cmd) { // not the greeting of a connection
-			m.came.Add(1)
-			m.Done()
-			m.Wait()
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (m *meeting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // On one server a decision is one call. On several, each subject has one, and all are under way at the same time.
 func TestDecide_takesOneRoundTrip(t *testing.T) {
 	p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
@@ -181,13 +158,21 @@ func TestDecide_takesOneRoundTrip(t *testing.T) {
 			rdb, _ := inProcess(t)
 			g := newGuard(t, c.of(rdb), p, guard.Options{CacheSize: -1, NoOverrides: true})
 			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}) // loads the library
-			var all meeting
+			var all sync.WaitGroup                                                      // holds calls back until as many are under way
+			var came atomic.Int32
 			all.Add(c.calls)
-			rdb.AddHook(&all)
+			rdb.AddHook(hook(func(_ context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
+				if hasCall(cmds...) { // not the greeting of a connection
+					came.Add(1)
+					all.Done()
+					all.Wait()
+				}
+				return send(cmds)
+			}))
 			if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); !d.Allowed || len(d.Limits) != 3 {
 				t.Errorf("%+v", d)
 			}
-			if got := all.came.Load(); int(got) != c.calls {
+			if got := came.Load(); int(got) != c.calls {
 				t.Errorf("%d calls, want %d", got, c.calls)
 			}
 		})

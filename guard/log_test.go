@@ -128,28 +128,17 @@ func TestGuard_logsRequestsThatNoLimitCounts(t *testing.T) {
 	}
 }
 
-// broken fails each command.
-type broken struct{}
-
-func (broken) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (broken) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	return func(_ context.Context, cmd redis.Cmder) error {
-		cmd.SetErr(io.ErrUnexpectedEOF)
-		return cmd.Err()
-	}
-}
-
-func (broken) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 func TestGuard_logsNoWholeSubject(t *testing.T) {
 	l := listen(t)
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, budgeted(), guard.Options{})
 	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.77"}})
-	rdb.AddHook(broken{})
+	rdb.AddHook(hook(func(_ context.Context, cmds []redis.Cmder, _ func([]redis.Cmder) error) error {
+		for _, cmd := range cmds {
+			cmd.SetErr(io.ErrUnexpectedEOF)
+		}
+		return io.ErrUnexpectedEOF
+	}))
 	d.Charge.End(t.Context(), guard.End{})
 	decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.77"}})
 	guard.WaitBackground(g)

@@ -165,6 +165,48 @@ func TestWait_getsAPlaceAfterItsRelease(t *testing.T) {
 	wg.Wait()
 }
 
+// One client takes at most half of the places, so the others wait, too.
+func TestWait_oneClientDoesNotCrowdOutOthers(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, chat(policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{MaxWait: time.Hour, MaxWaiting: 4})
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 7)
+	wait := func(names ...string) {
+		for _, name := range names {
+			r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=" + name}}
+			decide(t, g, r) // uses its limit up
+			go func() {
+				_, err := g.Wait(ctx, r)
+				errs <- err
+			}()
+		}
+	}
+	next := func() error {
+		select {
+		case err := <-errs:
+			return err
+		case <-time.After(20 * time.Second):
+			return errors.New("it waits")
+		}
+	}
+	wait("ada", "ada", "ada")
+	if err := next(); !errors.Is(err, guard.ErrCrowded) {
+		t.Errorf("the third of one client: %v", err)
+	}
+	wait("bob", "cyd", "dan", "eve")
+	for range 2 {
+		if err := next(); !errors.Is(err, guard.ErrCrowded) {
+			t.Errorf("the fifth and sixth: %v", err)
+		}
+	}
+	cancel()
+	for range 4 {
+		if err := next(); !errors.Is(err, context.Canceled) {
+			t.Errorf("one that waited: %v", err)
+		}
+	}
+}
+
 // Without Redis a process has its share of the places.
 func TestDecide_placesWithoutRedis(t *testing.T) {
 	g := alone(t, chat(streams(8)), 1<<20)
@@ -204,23 +246,9 @@ type flakyRedis struct {
 
 var errNetwork = &net.OpError{Op: "read", Err: errors.New("connection reset")}
 
-func (*flakyRedis) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (f *flakyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		return f.process([]redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
-	}
-}
-
-func (f *flakyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return f.process(cmds, func() error { return next(ctx, cmds) })
-	}
-}
-
-func (f *flakyRedis) process(cmds []redis.Cmder, next func() error) (err error) {
+func (f *flakyRedis) process(_ context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) (err error) {
 	if !f.down.Load() {
-		err = next()
+		err = send(cmds)
 	}
 	if held := f.held.Load(); held != nil && hasCall(cmds...) {
 		<-*held
@@ -242,7 +270,7 @@ func TestKeep_outage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rdb, clock := inProcess(t)
 			network := new(flakyRedis)
-			rdb.AddHook(network)
+			rdb.AddHook(hook(network.process))
 			p := chat(streams(2))
 			p.Endpoints[0].Limits[0].OnFailure = policy.Open
 			g := newGuard(t, rdb, p, guard.Options{BreakFor: time.Nanosecond})
@@ -285,9 +313,9 @@ func TestDecide_placesOfLateAndLostAnswers(t *testing.T) {
 					t.Parallel()
 					rdb, _ := inProcess(t)
 					network := new(flakyRedis)
-					rdb.AddHook(network)
+					rdb.AddHook(hook(network.process))
 					p := chat(streams(1))
-					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, 2*time.Second // the call is sent within it
+					p.Endpoints[0].Limits[0].OnFailure, p.Timeout = mode, 300*time.Millisecond // the call is sent within it
 					g := newGuard(t, rdb, p, guard.Options{})
 					patient := newGuard(t, rdb, chat(streams(1)), guard.Options{})
 					decide(t, patient, ada).Charge.End(context.Background(), guard.End{}) // loads the library

@@ -209,35 +209,22 @@ func withOwn(p *policy.Policy) *policy.Policy {
 	return &q
 }
 
-// held delays the answers to calls for tokens: each is told to calls, and goes on after a receive from answer.
-type held struct{ calls, answer chan struct{} }
-
-func (h held) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h held) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if cmd.Args()[1] == "guard_v1_take" {
-			h.calls <- struct{}{}
-			<-h.answer
-		}
-		return err
-	}
-}
-
-func (h held) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // Clients that hang up while tokens are taken or refunded take none from others.
 func TestPrefetch_hangUpsLoseNothing(t *testing.T) {
 	rdb, _ := inProcess(t)
 	g := newGuard(t, rdb, hot(100), guard.Options{})
 	passed := admitted(t, g, 1, anyRequest) // and loads the library
-	h := held{make(chan struct{}), make(chan struct{})}
-	rdb.AddHook(h)
+	calls, answer := make(chan struct{}), make(chan struct{})
+	rdb.AddHook(hook(func(_ context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
+		err := send(cmds)
+		if hasCall(cmds...) && cmds[0].Args()[1] == "guard_v1_take" {
+			calls <- struct{}{}
+			<-answer
+		}
+		return err
+	}))
 	for range 30 {
-		calls := g.Prefetches()[0].Calls
+		before := g.Prefetches()[0].Calls
 		ctx, hangUp := context.WithCancel(t.Context())
 		left := make(chan error)
 		go func() {
@@ -247,21 +234,21 @@ func TestPrefetch_hangUpsLoseNothing(t *testing.T) {
 		select {
 		case <-left: // by a token of another one's call
 			passed++
-		case <-h.calls:
+		case <-calls:
 			hangUp()
 			if err := <-left; !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			h.answer <- struct{}{}
-			for deadline := time.Now().Add(10 * time.Second); g.Prefetches()[0].Calls == calls && time.Now().Before(deadline); {
+			answer <- struct{}{}
+			for deadline := time.Now().Add(10 * time.Second); g.Prefetches()[0].Calls == before && time.Now().Before(deadline); {
 				time.Sleep(time.Millisecond)
 			}
 		}
 		hangUp()
 	}
 	go func() { // honest clients are not delayed
-		for range h.calls {
-			h.answer <- struct{}{}
+		for range calls {
+			answer <- struct{}{}
 		}
 	}()
 	if passed += admitted(t, g, 110, anyRequest); passed != 100 {

@@ -6,11 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/fcall"
-	"github.com/rlfunc/rlfunc/gen/cost"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
@@ -152,44 +150,5 @@ func TestDecide_aRepeatThatIsTakenBackPaidNothing(t *testing.T) {
 	}
 	if d := ask(3_000_000, 100); !d.Allowed || d.Budgets[0].Spent < 3_000_000 {
 		t.Errorf("what was given back is free: %+v", d)
-	}
-}
-
-func TestCharge_fallbackCostIsSettledOnceRedisAnswers(t *testing.T) {
-	for _, receipt := range []string{"", "fp:c1:ada"} {
-		spentWithoutRedis(t, receipt)
-	}
-}
-
-func spentWithoutRedis(t *testing.T, receipt string) {
-	t.Helper()
-	rdb, _ := inProcess(t)
-	load(t, rdb)
-	late := slow{make(chan struct{})}
-	rdb.AddHook(late)
-	p := budgeted()
-	p.Timeout = 5 * time.Millisecond
-	g := newGuard(t, rdb, p, guard.Options{})
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: receipt})
-	if d.Fallback != guard.FallbackOpen {
-		t.Fatalf("%+v", d)
-	}
-	close(late.gate)
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Charge.Settle(t.Context(), 300_000); err != nil {
-		t.Fatal(err)
-	}
-	costs, err := cost.New(rdb, fcall.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	peek, err := costs.Peek(t.Context(), cost.PeekParams{Subject: "ip=ada", Budgets: cost.PackBudget(cost.Budget{Budget: 1_000_000, Window: 24 * time.Hour, Name: "day"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(fcall.Micros(300_000), peek.Budgets[0].Spent); diff != "" {
-		t.Errorf("receipt %q: spent, with what a late answer reserved (-want +got):\n%s", receipt, diff)
 	}
 }

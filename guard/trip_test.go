@@ -34,16 +34,16 @@ func peekSpent(t *testing.T, rdb redis.UniversalClient, subject string) fcall.Mi
 func TestDecide_hangUpGetsTheAnswer(t *testing.T) {
 	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
 		load(t, rdb)
-		late := underway{slow{make(chan struct{})}, make(chan struct{}, 1)}
-		rdb.AddHook(late)
+		gate, sent := make(chan struct{}), make(chan struct{}, 1)
+		rdb.AddHook(slow(gate, sent))
 		p := budgeted()
 		p.Timeout = 10 * time.Second
 		g := newGuard(t, rdb, p, guard.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			<-late.sent
+			<-sent
 			cancel()
-			close(late.gate)
+			close(gate)
 		}()
 		d, err := g.Decide(ctx, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
 		if err != nil || !d.Allowed || d.Fallback != guard.FallbackNone {
@@ -78,13 +78,13 @@ func TestDecide_whatStaysChargedWithoutAnAnswer(t *testing.T) {
 					load(t, rdb)
 					peekSpent(t, rdb, "ip=ada") // loads the library that settles, whose call would find none while answers are lost
 					network, held := new(flakyRedis), make(chan struct{})
-					rdb.AddHook(network)
+					rdb.AddHook(hook(network.process))
 					if late {
 						network.held.Store(&held)
 					}
 					network.losing.Store(!late)
 					p := budgeted()
-					p.OnFailure, p.Timeout = c.mode, 2*time.Second // the call must reach Redis within it, also on a busy machine
+					p.OnFailure, p.Timeout = c.mode, 300*time.Millisecond // the call must reach Redis within it, also on a busy machine
 					p.Endpoints[0].Limits = []policy.Limit{{Name: "minute", Kind: policy.SlidingLog, Limit: 10, Window: time.Minute}}
 					p.Limits = byAll(policy.Limit{Name: "all", Kind: policy.GCRA, Limit: 10, Window: time.Hour})
 					g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
@@ -122,8 +122,21 @@ func TestDecide_callThatArrivesAfterItsEnd(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			rdb, _ := inProcess(t)
 			load(t, rdb)
-			stuck := &holding{arrive: make(chan struct{})}
-			rdb.AddHook(stuck)
+			var held atomic.Bool
+			var others atomic.Int32 // calls that ran
+			arrive := make(chan struct{})
+			rdb.AddHook(hook(func(ctx context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
+				if hasCall(cmds...) && cmds[0].Args()[1] == "guard_v1_admit" && held.CompareAndSwap(false, true) {
+					words := slices.Clone(cmds[0].Args()) // as if they were written: an abandoned command is not sent
+					<-arrive
+					return send([]redis.Cmder{redis.NewCmd(ctx, words...)})
+				}
+				err := send(cmds)
+				if hasCall(cmds...) {
+					others.Add(1)
+				}
+				return err
+			}))
 			p := budgeted()
 			p.OnFailure, p.Timeout = mode, 50*time.Millisecond
 			p.Endpoints[0].Limits = []policy.Limit{streams(1)}
@@ -135,10 +148,10 @@ func TestDecide_callThatArrivesAfterItsEnd(t *testing.T) {
 			if err == nil {
 				d.Charge.End(t.Context(), guard.End{Gone: true})
 			}
-			for deadline := time.Now().Add(10 * time.Second); stuck.others.Load() < 2 && time.Now().Before(deadline); { // a settlement and a release
+			for deadline := time.Now().Add(10 * time.Second); others.Load() < 2 && time.Now().Before(deadline); { // a settlement and a release
 				time.Sleep(time.Millisecond)
 			}
-			close(stuck.arrive)
+			close(arrive)
 			guard.WaitBackground(g)
 			if got := peekSpent(t, rdb, "ip=ada"); got != 0 {
 				t.Errorf("%v is reserved", got)
@@ -148,63 +161,5 @@ func TestDecide_callThatArrivesAfterItsEnd(t *testing.T) {
 				t.Errorf("%d places are free, want 1", n)
 			}
 		})
-	}
-}
-
-// A holding hook keeps the first decision from Redis, and counts the other calls that ran.
-type holding struct {
-	held   atomic.Bool
-	others atomic.Int32
-	arrive chan struct{}
-}
-
-func (*holding) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h *holding) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if hasCall(cmd) && cmd.Args()[1] == "guard_v1_admit" && h.held.CompareAndSwap(false, true) {
-			words := slices.Clone(cmd.Args()) // as if they were written: an abandoned command is not sent
-			<-h.arrive
-			return next(ctx, redis.NewCmd(ctx, words...))
-		}
-		err := next(ctx, cmd)
-		if hasCall(cmd) {
-			h.others.Add(1)
-		}
-		return err
-	}
-}
-
-func (h *holding) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// underway is slow, and signals when a call is sent.
-type underway struct {
-	slow
-	sent chan struct{}
-}
-
-func (u underway) note(cmds ...redis.Cmder) {
-	if !hasCall(cmds...) {
-		return
-	}
-	select {
-	case u.sent <- struct{}{}:
-	default:
-	}
-}
-
-func (u underway) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		u.note(cmd)
-		return u.slow.ProcessHook(next)(ctx, cmd)
-	}
-}
-
-func (u underway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		u.note(cmds...)
-		return u.slow.ProcessPipelineHook(next)(ctx, cmds)
 	}
 }
