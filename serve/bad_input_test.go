@@ -125,6 +125,9 @@ func TestRun_answersBadHTTP(t *testing.T) {
 	web, api := strings.TrimPrefix(p.web, "http://"), programs.Addr().String()
 	large := "X-Padding: " + strings.Repeat("a", 1<<20) + "\r\n"
 	const client = "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Method: GET\r\nX-Forwarded-Host: h\r\n"
+	auth := func(lines string) string {
+		return "GET /forward-auth HTTP/1.1\r\nHost: h\r\n" + client + "X-Forwarded-Uri: /\r\n" + lines + "\r\n"
+	}
 	decide := func(body string) string {
 		return "POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + body
 	}
@@ -146,8 +149,12 @@ func TestRun_answersBadHTTP(t *testing.T) {
 		{"a wrong chunk", api, decide("zz\r\n"), 400},
 		{"JSON that is not UTF-8", api, decide("18\r\n{\"endpoint\": \"total\xff\xff\"}\r\n0\r\n\r\n"), 400},
 		{"a body of 1 MiB", api, decide("100000\r\n" + strings.Repeat(" ", 1<<20) + "\r\n0\r\n\r\n"), 413},
-		{"a body for forward-auth", web, "POST /forward-auth HTTP/1.1\r\nHost: h\r\n" + client + "X-Forwarded-Uri: /\r\nContent-Length: 1000000000\r\n\r\n", 204},
-		{"the third request", web, "GET /forward-auth HTTP/1.1\r\nHost: h\r\n" + client + "X-Forwarded-Uri: /\r\n\r\n", 429},
+		{"1 MiB in one header", web, auth(large), 431},
+		{"1 MiB in many headers", web, auth(strings.Repeat("X-Padding: "+strings.Repeat("a", 1000)+"\r\n", 1<<10)), 431},
+		{"a header with a line break", web, auth("X-Padding: a\rb\r\n"), 400},
+		{"a second X-Forwarded-Uri", web, auth("X-Forwarded-Uri: /free\r\n"), 400},
+		{"a body for forward-auth, and text that is not UTF-8", web, auth("X-Forwarded-For: \xff\r\nX-Padding: \xff\xfe\r\nContent-Length: 1000000000\r\n"), 204},
+		{"the third request", web, auth(""), 429},
 	} {
 		if got := exchange(t, c.address, c.text); got != c.want {
 			t.Errorf("%s: %d, want %d", c.what, got, c.want)

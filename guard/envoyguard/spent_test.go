@@ -162,17 +162,6 @@ func TestSpent_theEstimateMustFit(t *testing.T) {
 	}
 }
 
-// Envoy makes one call at the end of a stream. Nothing tells a second one from that of another stream.
-func TestSpent_aSecondCallIsRecordedAgain(t *testing.T) {
-	f := serve(t, tokens)
-	for range 2 {
-		f.end(t, 300, user("ada"))
-	}
-	if got := f.spent(t, "ada")["user"]; got != 600 {
-		t.Errorf("spent %d", got)
-	}
-}
-
 func TestSpent_withoutUsage(t *testing.T) {
 	f := serve(t, tokens)
 	f.end(t, 1000, user("ada"))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -88,18 +87,24 @@ func spent(t *testing.T, s *service, c fcall.Caller, subject fcall.Subject) fcal
 	return peek.Budgets[0].Spent
 }
 
-func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
-	entered := make(chan struct{}, 1)
-	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		hangUp  bool
-		want    fcall.Micros
-	}{
-		"flushes and panics": {handler: func(w http.ResponseWriter, _ *http.Request) {
+// What a response begins is charged, in whatever way that is, also if its client has the answer and leaves before the handler ends.
+func TestHandlers_chargeForAResponse(t *testing.T) {
+	leaves := func(write func(w http.ResponseWriter)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			write(w)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"writes":          leaves(func(w http.ResponseWriter) { _, _ = w.Write([]byte("hello\n")) }),
+		"writes a string": leaves(func(w http.ResponseWriter) { _, _ = io.WriteString(w, "hello\n") }),
+		"copies":          leaves(func(w http.ResponseWriter) { _, _ = io.Copy(w, strings.NewReader("hello\n")) }),
+		"flushes and panics": func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}, want: 250_000},
-		"hijacks": {handler: func(w http.ResponseWriter, _ *http.Request) {
+		},
+		"hijacks": func(w http.ResponseWriter, _ *http.Request) {
 			c, _, err := http.NewResponseController(w).Hijack()
 			if err != nil {
 				t.Error(err)
@@ -107,53 +112,45 @@ func TestHandlers_endTheReservationInAnyCase(t *testing.T) {
 			}
 			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
 			_ = c.Close()
-		}, want: 250_000},
-		"its client hangs up": {handler: func(_ http.ResponseWriter, r *http.Request) {
-			entered <- struct{}{}
-			<-r.Context().Done()
-		}, hangUp: true, want: 0},
-		"its client hangs up, and it settles": {handler: func(_ http.ResponseWriter, r *http.Request) {
-			entered <- struct{}{}
-			<-r.Context().Done()
-			if err := httpguard.FromContext(r.Context()).Charge.Settle(r.Context(), 70_000); err != nil {
-				t.Errorf("not settled, because the client has hung up: %v", err)
-			}
-		}, hangUp: true, want: 70_000},
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			rdb, _ := inProcess(t)
-			s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, c.handler)
-			ended := make(chan struct{}, 1)
-			outer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				defer func() { ended <- struct{}{} }()
-				s.Config.Handler.ServeHTTP(w, r)
-			}))
-			outer.Config.ErrorLog = quiet
-			outer.Start()
-			defer outer.Close()
-			conn, err := net.Dial("tcp", outer.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
+		for _, secure := range []bool{false, true} {
+			if secure && name == "hijacks" {
+				continue // HTTP/2 cannot
 			}
-			defer conn.Close()
-			fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: h\r\nX-API-Key: ada\r\n\r\n")
-			if c.hangUp {
-				<-entered
-				if got := spent(t, s, rdb, "key=ada"); got != 250_000 {
-					t.Errorf("%v is reserved while the handler runs", got)
+			t.Run(fmt.Sprintf("%s, HTTP/2 %v", name, secure), func(t *testing.T) {
+				rdb, _ := inProcess(t)
+				s := serve(t, rdb, parse(t, oneEuro), httpguard.Options{}, handler)
+				ended := make(chan struct{}, 1)
+				outer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer func() { ended <- struct{}{} }()
+					s.Config.Handler.ServeHTTP(w, r)
+				}))
+				outer.Config.ErrorLog = quiet
+				if outer.EnableHTTP2 = secure; secure {
+					outer.StartTLS()
+				} else {
+					outer.Start()
 				}
-				_ = conn.Close()
-			} else {
-				_, _ = bufio.NewReader(conn).ReadString('\n') // the answer, or its end
-			}
-			<-ended
-			if err := s.guard.Close(); err != nil {
-				t.Error(err)
-			}
-			if got := spent(t, s, rdb, "key=ada"); got != c.want {
-				t.Errorf("%v is spent, want %v", got, c.want)
-			}
-		})
+				defer outer.Close()
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				r, _ := http.NewRequestWithContext(ctx, http.MethodGet, outer.URL, nil)
+				r.Header.Set("X-API-Key", "ada")
+				if response, err := outer.Client().Do(r); err == nil {
+					_, _ = bufio.NewReader(response.Body).ReadString('\n') // the answer, or its end
+					_ = response.Body.Close()
+				}
+				leave()
+				<-ended
+				if err := s.guard.Close(); err != nil {
+					t.Error(err)
+				}
+				if got := spent(t, s, rdb, "key=ada"); got != 250_000 {
+					t.Errorf("%v is spent", got)
+				}
+			})
+		}
 	}
 }
 

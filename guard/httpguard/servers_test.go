@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/gen/ratelimit"
-	"github.com/rlfunc/rlfunc/guard/httpguard"
 	"github.com/rlfunc/rlfunc/internal/engines"
 )
 
@@ -65,25 +64,4 @@ func taken(t *testing.T, rdb *redis.Client, subject fcall.Subject, name string, 
 		t.Fatal(err)
 	}
 	return limit - peek.Limits[0].Remaining
-}
-
-const tenAnHour = `endpoints: [{name: chat, match: ["/"], idempotency: {header: Idempotency-Key, for: 1h, repeats: 8}, limits: [{name: hour, limit: 10, window: 1h}]}]`
-
-// repeated returns headers of one key, with an ID for each request.
-func repeated(id func(i int) string) func(i int) []string {
-	return func(i int) []string { return []string{"X-API-Key", "ada", "Idempotency-Key", id(i)} }
-}
-
-func number(i int) string { return "c" + string(rune('A'+i)) }
-
-func TestServers_concurrentRequestsOfOneKey(t *testing.T) {
-	onEach(t, func(t *testing.T, rdb *redis.Client) {
-		s := serve(t, rdb, parse(t, tenAnHour), httpguard.Options{}, nil)
-		expect(t, "with one ID", map[int]int{200: 9}, s.atOnce(t, 9, repeated(func(int) string { return "one" })))
-		if n := taken(t, rdb, "key=ada", "chat/hour", ratelimit.LimitKindSlidingLog, 10, time.Hour); n != 1 {
-			t.Errorf("one receipt was charged %d", n)
-		}
-		expect(t, "with fifty more", map[int]int{200: 9, 429: 41}, s.atOnce(t, 50, repeated(number)))
-		expect(t, "the first again, repeated as often as it may be", map[int]int{429: 2}, s.atOnce(t, 2, repeated(func(int) string { return "one" })))
-	})
 }

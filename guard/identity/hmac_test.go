@@ -99,18 +99,9 @@ func TestHMAC_rejectsAmbiguousText(t *testing.T) {
 	}
 }
 
-func TestNewHMAC_rejects(t *testing.T) {
-	secret := oldKey.Secret
-	for want, keys := range map[string][]HMACKey{
-		"an HMAC must have 1 to 16 keys, got 0":                               {},
-		"an HMAC must have 1 to 16 keys, got 17":                              make([]HMACKey, 17),
-		"key 0: the secret must have at least 32 bytes, got 31":               {{"a", secret[:31]}},
-		"key 0: the key ID must be 1 to 32 of the characters A-Z a-z 0-9 _ -": {{"a.b", secret}},
-		"key 1: duplicate key ID old":                                         {oldKey, {"old", newKey.Secret}},
-		"key 1: keys old and b have the same secret":                          {oldKey, {"b", secret}},
-	} {
-		if _, err := NewHMAC(keys...); err == nil || err.Error() != want {
-			t.Errorf("want %s, got %v", want, err)
-		}
+// Other keys that it rejects are those of a file.
+func TestNewHMAC_rejectsManyKeys(t *testing.T) {
+	if _, err := NewHMAC(make([]HMACKey, 17)...); err == nil || err.Error() != "an HMAC must have 1 to 16 keys, got 17" {
+		t.Error(err)
 	}
 }

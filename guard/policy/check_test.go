@@ -10,24 +10,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCheck_boundsOfEachKind(t *testing.T) {
+// A policy that Go code made has the problems of a file, without their places.
+func TestCheck_ofAPolicyInGo(t *testing.T) {
 	p := &Policy{
-		Namespace: "a b", Timeout: time.Hour, OnFailure: "opne", Share: 1.5,
-		Limits:  []Limit{{Name: "a/b", Limit: 1_000_001, Window: time.Minute}, {}},
-		Budgets: []Budget{{Name: "day", Budget: 2_000_000_000 * oneUnit, Window: day}},
-		Blocks:  []Block{{Name: "many", Attempts: "some", Escalation: []time.Duration{0}}},
+		OnFailure: "opne",
+		Limits:    []Limit{{Name: "a/b", Limit: 1_000_001, Window: time.Minute}, {}},
+		Blocks:    []Block{{Name: "many", Attempts: "some", Escalation: []time.Duration{0}}},
 		Endpoints: []Endpoint{{
-			Name: "chat", Idempotency: &Idempotency{Header: "X Y", For: -time.Second}, Unbounded: true,
-			Block:     "may",
-			Challenge: &Challenge{Header: "X Y"},
+			Name: "chat", Idempotency: &Idempotency{Header: "X Y", For: -time.Second}, Unbounded: true, Block: "may", Challenge: &Challenge{Header: "X Y"},
 		}},
 		Overrides: Overrides{Deny: []string{"ip=10.0.0.1/8", ""}, Multiply: map[string]int64{"ip=10.0.0.1": 0}},
 	}
 	wantProblems(t, p.Check(), `
-namespace: must be 1 to 64 of the characters A-Z a-z 0-9 _ - ., got "a b"
-timeout: must be 1ms to 1m, got 1h
 on_failure: must be open, closed or local, got "opne"; did you mean open?
-share: must be above 0 and at most 1, got 1.5
 limits[0].name: must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got "a/b"
 limits[1].name: is required
 limits[1].limit: is required
@@ -42,7 +37,6 @@ overrides.deny[0]: must have no host bits set, as in 10.0.0.0/8, got "ip=10.0.0.
 overrides.deny[1]: must be a subject of 1 to 512 bytes, such as user=42, got ""
 overrides.multiply["ip=10.0.0.1"]: must be 1 to 1000000, got 0
 limits[0].kind: a limit above 1000 must have a kind, because sliding_log, the default, stores each request: use gcra, sliding_counter, fixed_window or quota, or say sliding_log
-budgets[0].budget: must be at most 1000000000, got 2000000000
 endpoints[0].block: unknown block "may"; did you mean many?
 `)
 }
