@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -18,8 +19,46 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxFileSize is the most bytes of a file, 1 MiB.
-const MaxFileSize = 1 << 20
+// MaxFileSize is the most bytes of a file, 256 KiB: the time of the YAML parser grows with the square of some files.
+const MaxFileSize = 256 << 10
+
+// The YAML parser recurses for each level of a file.
+const (
+	maxLine     = 16 << 10 // bytes of a line
+	maxBrackets = 100      // open brackets
+)
+
+// checkBytes finds the first byte that must not reach the parser, or returns nil.
+func checkBytes(data []byte) *Problem {
+	if len(data) > MaxFileSize {
+		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("must have at most %d bytes: set large overrides in Go", MaxFileSize)}
+	}
+	line, column, start, brackets := 1, 0, 0, 0
+	for i, r := range string(data) {
+		message := ""
+		switch column++; {
+		case r == '\n':
+			line, column, start = line+1, 0, i+1
+		case r == utf8.RuneError && data[i] != "\uFFFD"[0]:
+			message = "must be UTF-8"
+		case r < ' ' && r != '\r' && r != '\t' || r == 0x7f:
+			message = fmt.Sprintf("must have no control character %U", r)
+		case r == '[' || r == '{':
+			brackets++
+		case (r == ']' || r == '}') && brackets > 0:
+			brackets--
+		}
+		if i-start >= maxLine {
+			message = fmt.Sprintf("must have at most %d bytes in a line", maxLine)
+		} else if brackets > maxBrackets {
+			message = fmt.Sprintf("must have at most %d open brackets", maxBrackets)
+		}
+		if message != "" {
+			return &Problem{Line: line, Column: column, Message: message}
+		}
+	}
+	return nil
+}
 
 // Load reads the policy in a file. It returns an [*Error] if the content is invalid, and the file's error otherwise.
 func Load(path string) (*Policy, error) {
@@ -63,9 +102,6 @@ func parse(data []byte) (*Policy, problems) {
 		return nil, problems{*p}
 	}
 	tokens := lexer.Tokenize(string(data))
-	if p := checkShape(tokens); p != nil {
-		return nil, problems{*p}
-	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, problems{*syntax(err)}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -228,10 +229,9 @@ func TestParse_problemsOfTheWholeText(t *testing.T) {
 		"comment":       {"# nothing\n", "p.yaml:1:1: is empty: write at least `version: 1`"},
 		"no UTF-8":      {"version: 1\nname: \xff", "p.yaml:2:7: must be UTF-8"},
 		"NUL":           {"version: 1\x00", "p.yaml:1:11: must have no control character U+0000"},
-		"too large":     {strings.Repeat("#", MaxFileSize+1), "p.yaml:1:1: must have at most 1048576 bytes: set large overrides in Go"},
-		"long line":     {"#" + strings.Repeat("a", maxLine), "p.yaml:1:16384: must have at most 16384 bytes in a line"},
-		"deep":          {"a: " + strings.Repeat("[", 1001), "p.yaml:1:1004: must have at most 1000 open brackets"},
-		"documents":     {strings.Repeat("---\n", 11), "p.yaml:11:1: must be one document"},
+		"too large":     {strings.Repeat("#", MaxFileSize+1), "p.yaml:1:1: must have at most 262144 bytes: set large overrides in Go"},
+		"long line":     {"#" + strings.Repeat("a", maxLine), "p.yaml:1:16385: must have at most 16384 bytes in a line"},
+		"deep":          {"a: " + strings.Repeat("[", 101), "p.yaml:1:104: must have at most 100 open brackets"},
 		"complex key":   {"? a\n: 1\n", "p.yaml:1:1: must have a plain-text key"},
 		"two documents": {"version: 1\n---\nversion: 1\n", "p.yaml:3:1: must be one document"},
 		"text":          {"hello", `p.yaml:1:1: must be a mapping, got "hello"`},
@@ -248,5 +248,54 @@ func TestLoad_missingFile(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "no.yaml"))
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestParse_manyProblemsAreCounted(t *testing.T) {
+	_, err := Parse("p.yaml", []byte("overrides: {deny: ["+strings.Repeat("'',\n", 50_000)+"]}"))
+	lines := strings.Split(err.Error(), "\n")
+	if got, want := lines[len(lines)-1], "p.yaml:51:1: and 99899 more problems"; got != want || len(lines) != 101 {
+		t.Errorf("%d lines, the last %q, want %q", len(lines), got, want)
+	}
+}
+
+func TestParse_patternsAreBounded(t *testing.T) {
+	endpoints := func(pattern func(i, j int) string) string {
+		var b strings.Builder
+		b.WriteString("endpoints:\n")
+		for i := range 1000 {
+			fmt.Fprintf(&b, "- name: e%d\n  match: [", i)
+			for j := range 3 {
+				fmt.Fprintf(&b, "%q, ", pattern(i, j))
+			}
+			b.WriteString("]\n")
+		}
+		b.WriteString("limits: [{name: minute, limit: 1, window: 1m}]\n")
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		pattern func(i, j int) string
+		want    string // the last line
+		count   int
+	}{
+		"many": {
+			func(i, j int) string { return fmt.Sprintf("/{a}/{b}/e%d/%d", i, j) },
+			"p.yaml:1335:49: endpoints[666].match[2]: exceeds the 2000 patterns of a policy: match several paths with a wildcard or a prefix", 1,
+		},
+		"each in conflict": {
+			func(_, j int) string { return fmt.Sprintf("/{a}/%d", j) },
+			"p.yaml:71:21: and 1898 more problems", 101,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("p.yaml", []byte(endpoints(c.pattern)))
+			if err == nil {
+				t.Fatal("no problem")
+			}
+			lines := strings.Split(err.Error(), "\n")
+			if got := lines[len(lines)-1]; got != c.want || len(lines) != c.count {
+				t.Errorf("%d problems, the last: %s\nwant %d: %s", len(lines), got, c.count, c.want)
+			}
+		})
 	}
 }
