@@ -3,7 +3,6 @@ package identity
 import (
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -23,8 +22,7 @@ import (
 // request are ErrAmbiguous. Identities that differ only in Claim share one verification.
 //
 // A Reader caches valid tokens by SHA-256 for at most 5 min, and no longer than they and their keys are valid: when a reload
-// removes a key, its tokens end. The cache holds 8 MiB. Another one, of 1 MiB, holds tokens that were refused, so that the same bytes are
-// verified once. A token is tried with at most 8 keys, and more than 3 different tokens in a request are ErrAmbiguous.
+// removes a key, its tokens end. The cache holds 8 MiB. A token is tried with at most 8 keys, and more than 3 different tokens in a request are ErrAmbiguous.
 //
 // A Reader reloads a file of keys within 2 s after a change. It fetches a URL every 15 min, and at most every 30 s for tokens
 // with an unknown kid. If that fails, the old keys stay in use. No token is valid before the first response of a URL.
@@ -110,31 +108,23 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 		return nil, false
 	}
 	id, keys := tokenID{v.index, sha256.Sum256([]byte(token))}, v.keys.keys.Load()
-	if texts, ok := v.cache.find(id, keys, now); ok {
-		return texts, texts != nil
+	if texts := v.cache.find(id, keys, now); texts != nil {
+		return texts, true
 	}
 	jws, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {
 		return nil, false
 	}
-	payload, tried, known := v.payload(jws, keys)
+	payload, known := v.payload(jws, keys)
 	if !known {
 		v.keys.requestRefresh()
 	}
-	if tried == 0 {
+	var all claims
+	if !utf8.Valid(payload) || json.Unmarshal(payload, &all) != nil { // duplicate claims are an error in this json package
 		return nil, false
 	}
-	var all claims
-	expiry, begins := now, never
-	if !known {
-		begins = now.Add(minPause) // the next keys of a URL may verify it
-	}
-	ok := utf8.Valid(payload) && json.Unmarshal(payload, &all) == nil // duplicate claims are an error in this json package
-	if ok {
-		expiry, begins, ok = v.valid(payload, now)
-	}
+	expiry, ok := v.valid(payload, now)
 	if !ok {
-		v.cache.refuse(id, keys, now, begins)
 		return nil, false
 	}
 	texts := make([]string, len(v.claims))
@@ -149,13 +139,12 @@ func (v *verification) verify(token string, now time.Time) ([]string, bool) {
 	return texts, true
 }
 
-// payload returns the payload that one of the keys signed, nil without one, how many it tried, and whether one has the kid of the token.
-// keys is nil before the first response of a URL.
-func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) (payload []byte, tried int, known bool) {
+// payload returns the payload that one of the keys signed, nil without one, and whether one has the kid of the token. keys is nil before the first response of a URL.
+func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) (payload []byte, known bool) {
 	header := jws.Signatures[0].Protected
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} { // none is supported
 		if _, ok := header.ExtraHeaders[extension]; ok {
-			return nil, 0, true
+			return nil, true
 		}
 	}
 	var set []key
@@ -163,8 +152,9 @@ func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) (payload
 		set = *keys
 	}
 	if header.KeyID == "" && len(set) > maxTried {
-		return nil, 0, true
+		return nil, true
 	}
+	tried := 0
 	known = header.KeyID == ""
 	for i := range set {
 		key := &set[i]
@@ -177,17 +167,14 @@ func (v *verification) payload(jws *jose.JSONWebSignature, keys *[]key) (payload
 		}
 		tried++
 		if payload, err := jws.Verify(key.key); err == nil {
-			return payload, tried, true
+			return payload, true
 		}
 	}
-	return nil, tried, known
+	return nil, known
 }
 
-// never is when a token begins to be valid that is not.
-var never = time.Unix(1<<40, 0)
-
-// valid checks the registered claims. It returns the expiry, and when a token that is not valid begins to be.
-func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time.Time, ok bool) {
+// valid checks the registered claims, and returns the expiry.
+func (v *verification) valid(payload []byte, now time.Time) (expiry time.Time, ok bool) {
 	var registered struct {
 		Issuer    string           `json:"iss"`
 		Audience  jwt.Audience     `json:"aud"`
@@ -196,7 +183,7 @@ func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time
 		IssuedAt  *jwt.NumericDate `json:"iat"`
 	}
 	if json.Unmarshal(payload, &registered) != nil || registered.Expiry == nil {
-		return expiry, never, false
+		return expiry, false
 	}
 	expected := jwt.Expected{Issuer: v.Issuer, Time: now}
 	if v.Audience != "" {
@@ -206,14 +193,7 @@ func (v *verification) valid(payload []byte, now time.Time) (expiry, begins time
 		Issuer: registered.Issuer, Audience: registered.Audience,
 		Expiry: registered.Expiry, NotBefore: registered.NotBefore, IssuedAt: registered.IssuedAt,
 	}.ValidateWithLeeway(expected, leeway)
-	begins = never
-	switch {
-	case errors.Is(err, jwt.ErrNotValidYet):
-		begins = registered.NotBefore.Time().Add(-leeway)
-	case errors.Is(err, jwt.ErrIssuedInTheFuture):
-		begins = registered.IssuedAt.Time().Add(-leeway)
-	}
-	return registered.Expiry.Time(), begins, err == nil
+	return registered.Expiry.Time(), err == nil
 }
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,38})$`)
@@ -269,21 +249,18 @@ func bestOf(values []string, raw json.RawMessage) string {
 }
 
 const (
-	maxCached    = 5 * time.Minute // before a token is verified again
-	cacheBytes   = 8 << 20         // of all valid tokens of a Reader
-	refusedBytes = 1 << 20         // of all refused tokens
-	tokenBytes   = 256             // of a cached token without its claims
+	maxCached  = 5 * time.Minute // before a token is verified again
+	cacheBytes = 8 << 20         // of all valid tokens of a Reader
+	tokenBytes = 256             // of a cached token without its claims
 )
 
-// A tokenCache holds the outcome of tokens by SHA-256, and evicts the least used ones. Refused tokens, of which a client can make any number,
-// evict no valid ones.
-type tokenCache struct{ valid, refused tokenStore }
-
-// A tokenStore is an otter.Cache; see refusals.Cache.
-type tokenStore interface {
-	GetIfPresent(tokenID) (*cachedToken, bool)
-	Set(tokenID, *cachedToken) (*cachedToken, bool)
-	Invalidate(tokenID) (*cachedToken, bool)
+// A tokenCache holds valid tokens by SHA-256, and evicts the least used ones. It is an otter.Cache; see refusals.Cache.
+type tokenCache struct {
+	store interface {
+		GetIfPresent(tokenID) (*cachedToken, bool)
+		Set(tokenID, *cachedToken) (*cachedToken, bool)
+		Invalidate(tokenID) (*cachedToken, bool)
+	}
 }
 
 type tokenID struct {
@@ -292,18 +269,14 @@ type tokenID struct {
 }
 
 type cachedToken struct {
-	keys        *[]key // with which it was verified; with other keys, the entry is stale
-	from, until time.Time
-	texts       []string // nil if it was refused
+	keys  *[]key // with which it was verified; with other keys, the entry is stale
+	until time.Time
+	texts []string
 }
 
 func newTokenCache() *tokenCache {
-	return &tokenCache{valid: newTokenStore(cacheBytes), refused: newTokenStore(refusedBytes)}
-}
-
-func newTokenStore(bytes uint64) tokenStore {
-	return otter.Must(&otter.Options[tokenID, *cachedToken]{
-		MaximumWeight: bytes,
+	return &tokenCache{otter.Must(&otter.Options[tokenID, *cachedToken]{
+		MaximumWeight: cacheBytes,
 		Weigher: func(_ tokenID, t *cachedToken) uint32 {
 			weight := tokenBytes
 			for _, text := range t.texts {
@@ -311,22 +284,20 @@ func newTokenStore(bytes uint64) tokenStore {
 			}
 			return uint32(weight)
 		},
-	})
+	})}
 }
 
-// find returns the claims of a token that is valid at now, or nil for one that was refused, if keys are still those that verified it.
-func (c *tokenCache) find(id tokenID, keys *[]key, now time.Time) (texts []string, known bool) {
-	for _, store := range []tokenStore{c.valid, c.refused} {
-		t, ok := store.GetIfPresent(id)
-		if !ok {
-			continue
-		}
-		if t.keys == keys && !now.Before(t.from) && !now.After(t.until) {
-			return t.texts, true
-		}
-		store.Invalidate(id)
+// find returns the claims of a token that is valid at now, or nil, if keys are still those that verified it.
+func (c *tokenCache) find(id tokenID, keys *[]key, now time.Time) []string {
+	t, ok := c.store.GetIfPresent(id)
+	if !ok {
+		return nil
 	}
-	return nil, false
+	if t.keys == keys && !now.After(t.until) {
+		return t.texts
+	}
+	c.store.Invalidate(id)
+	return nil
 }
 
 // keep keeps the claims of a token until it expires.
@@ -335,13 +306,5 @@ func (c *tokenCache) keep(id tokenID, keys *[]key, texts []string, now, expires 
 	if expires.Before(until) {
 		until = expires
 	}
-	c.valid.Set(id, &cachedToken{keys: keys, until: until, texts: texts})
-}
-
-// refuse keeps that a token is refused from now until another time.
-func (c *tokenCache) refuse(id tokenID, keys *[]key, now, until time.Time) {
-	if longest := now.Add(maxCached); longest.Before(until) {
-		until = longest
-	}
-	c.refused.Set(id, &cachedToken{keys: keys, from: now, until: until})
+	c.store.Set(id, &cachedToken{keys: keys, until: until, texts: texts})
 }
