@@ -14,17 +14,15 @@ import (
 
 // proxies are the trusted peers and their forwarded header.
 type proxies struct {
-	trusted   []netip.Prefix
-	unix      bool // peers on Unix sockets are trusted
-	header    string
-	forwarded bool // the header is Forwarded (RFC 7239)
-	unused    sync.Once
+	trusted []netip.Prefix
+	unix    bool // peers on Unix sockets are trusted
+	header  string
+	unused  sync.Once
 }
 
 // set trusts the proxies of the identity of the address.
 func (p *proxies) set(ip Identity) (err error) {
 	p.header = http.CanonicalHeaderKey(cmp.Or(ip.ForwardedHeader, defaultForwarded))
-	p.forwarded = p.header == "Forwarded"
 	p.trusted, p.unix, err = ParseProxies(ip.TrustedProxies)
 	return err
 }
@@ -112,8 +110,12 @@ const maxHops = 32
 func (p *proxies) behind(proxy netip.Addr, lines []string) netip.Addr {
 	passed := 0
 	for i := len(lines) - 1; i >= 0; i-- {
-		hops := hops{rest: lines[i], forwarded: p.forwarded}
-		for hop, ok := hops.last(); ok; hop, ok = hops.last() {
+		for rest := lines[i]; rest != ""; {
+			comma := strings.LastIndexByte(rest, ',')
+			hop := strings.Trim(rest[comma+1:], " \t")
+			if rest = rest[:max(comma, 0)]; hop == "" {
+				continue // empty elements do not count (RFC 9110, 5.6.1)
+			}
 			addr, good := parseHop(hop)
 			unix := p.unix && hop == "unix:" // nginx's name of a peer on a Unix socket
 			if !good && !unix {
@@ -125,9 +127,6 @@ func (p *proxies) behind(proxy netip.Addr, lines []string) netip.Addr {
 			if proxy = addr; !p.trusts(addr, unix) {
 				return addr
 			}
-		}
-		if hops.garbled {
-			return proxy
 		}
 	}
 	return proxy
@@ -245,92 +244,4 @@ func embeddedIPv4(addr netip.Addr) netip.Addr {
 		return netip.AddrFrom4(last)
 	}
 	return addr
-}
-
-// hops reads the hops of a header line from its end.
-type hops struct {
-	rest      string
-	forwarded bool // in the form of RFC 7239
-	garbled   bool // a hop is invalid, so earlier ones do not count
-}
-
-// last removes and returns the last hop. It reports false if there is none or it is garbled. Empty elements do not count
-// (RFC 9110, 5.6.1).
-func (h *hops) last() (string, bool) {
-	for h.rest != "" && !h.garbled {
-		comma := h.comma()
-		if h.garbled {
-			break
-		}
-		element := strings.Trim(h.rest[comma+1:], " \t")
-		h.rest = h.rest[:max(comma, 0)]
-		if element == "" {
-			continue
-		}
-		if !h.forwarded {
-			return element, true
-		}
-		if hop, ok := forParameter(element); ok {
-			return hop, true
-		}
-		h.garbled = true
-	}
-	return "", false
-}
-
-// comma returns the index of the last comma outside quotes, or -1.
-func (h *hops) comma() int {
-	if !h.forwarded {
-		return strings.LastIndexByte(h.rest, ',')
-	}
-	quoted := false
-	for i := len(h.rest) - 1; i >= 0; i-- {
-		switch c := h.rest[i]; {
-		case c == '"':
-			if before := h.rest[:i]; (len(before)-len(strings.TrimRight(before, `\`)))%2 == 0 {
-				quoted = !quoted
-			}
-		case c == ',' && !quoted:
-			return i
-		}
-	}
-	h.garbled = quoted
-	return -1
-}
-
-// forParameter returns the `for` parameter of an element such as for="[2001:db8::1]:4711";proto=http, without quotes.
-func forParameter(element string) (string, bool) {
-	node, found := "", false
-	for element != "" {
-		var pair string
-		pair, element = cutQuoted(element, ';')
-		name, value, ok := strings.Cut(pair, "=")
-		if !strings.EqualFold(strings.Trim(name, " \t"), "for") {
-			continue
-		}
-		if !ok || found {
-			return "", false
-		}
-		node, found = strings.Trim(value, " \t"), true
-	}
-	if len(node) >= 2 && node[0] == '"' && node[len(node)-1] == '"' {
-		node = node[1 : len(node)-1]
-	}
-	return node, found
-}
-
-// cutQuoted cuts at the first separator outside quotes.
-func cutQuoted(s string, separator byte) (before, after string) {
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"':
-			quoted = !quoted
-		case s[i] == '\\' && quoted:
-			i++ // skip the escaped character
-		case s[i] == separator && !quoted:
-			return s[:i], s[i+1:]
-		}
-	}
-	return s, ""
 }

@@ -64,33 +64,6 @@ func TestClient_forwardedFor(t *testing.T) {
 	}
 }
 
-func TestClient_forwarded(t *testing.T) {
-	r := mustNew(t, Options{}, one{name: "ip", Identity: Identity{TrustedProxies: trusted, ForwardedHeader: "forwarded"}})
-	for _, c := range []struct{ name, want, line string }{
-		{"plain", "203.0.113.7", "for=203.0.113.7"},
-		{"with others", "203.0.113.7", `proto=https;For="203.0.113.7:4711";by=10.0.0.9`},
-		{"IPv6", "2001:db8:1:2::/64", `for="[2001:db8:1:2::1]:4711"`},
-		{"several", "203.0.113.7", `for=1.1.1.1, for=203.0.113.7, for=10.0.0.2`},
-		{"quotes hide a comma", "203.0.113.7", `for=203.0.113.7;host="a, for=1.1.1.1", for=10.0.0.2`},
-		{"quotes hide a semicolon", "203.0.113.7", `host="a;for=1.1.1.1";for=203.0.113.7`},
-		{"an escaped quote", "203.0.113.7", `for=1.1.1.1, host="a\", for=2.2.2.2;x=\"";for=203.0.113.7`},
-		{"quotes that the client left open", "203.0.113.7", `for="1.1.1.1, for=203.0.113.7`},
-		{"open quotes at the end", "10.0.0.1", `for=1.1.1.1, for="203.0.113.7`},
-		{"unknown", "10.0.0.2", `for=1.1.1.1, for=unknown, for=10.0.0.2`},
-		{"obfuscated", "10.0.0.1", `for=_hidden`},
-		{"no for", "10.0.0.1", `for=1.1.1.1, proto=http`},
-		{"two of them", "10.0.0.1", `for=1.1.1.1;for=203.0.113.7`},
-		{"no value", "10.0.0.1", `for`},
-		{"in the other form", "10.0.0.1", `203.0.113.7`},
-		{"empty", "10.0.0.1", ``},
-		{"1 MiB of quotes", "10.0.0.1", strings.Repeat(`"`, 1<<20)},
-		{"1 MiB of backslashes", "10.0.0.1", `for="` + strings.Repeat(`\`, 1<<20)},
-		{"1 MiB of both", "10.0.0.1", `for=` + strings.Repeat(`\"`, 1<<19)},
-	} {
-		want(t, r, c.name, "Forwarded", "10.0.0.1:1", c.want, []string{c.line})
-	}
-}
-
 func TestClient_prefixes(t *testing.T) {
 	r := mustNew(t, Options{},
 		one{name: "ip"},

@@ -20,8 +20,7 @@ type Identity struct {
 	// TrustedProxies are the addresses or prefixes of the proxies whose forwarded header guard trusts, at most 1024; unix stands for each
 	// peer on a Unix socket. Only in ip; it applies to all address identities. Defaults to none: the peer is the client.
 	TrustedProxies []string `yaml:"trusted_proxies" policy:"items=0..1024,is=proxy"`
-	// ForwardedHeader is the header to which trusted proxies add the address of their peer: X-Forwarded-For, Forwarded (RFC 7239), or
-	// another in the form of X-Forwarded-For. Only in ip. Defaults to X-Forwarded-For.
+	// ForwardedHeader is the header to which trusted proxies add the address of their peer, in the form of X-Forwarded-For. Only in ip. Defaults to X-Forwarded-For.
 	ForwardedHeader string `yaml:"forwarded_header" policy:"is=header"`
 	// Header is the name of a header, or of a gRPC metadata key. Defaults to none.
 	Header string `yaml:"header" policy:"is=header"`

@@ -44,6 +44,9 @@ func (p *Policy) checkIdentity(at, name string, id *Identity, found *problems) {
 	if name != ByIP && id.ForwardedHeader != "" {
 		found.add(at+".forwarded_header", "must be in identities.ip, for all address identities")
 	}
+	if strings.EqualFold(id.ForwardedHeader, "Forwarded") {
+		found.add(at+".forwarded_header", "must be in the form of X-Forwarded-For, which Forwarded (RFC 7239) is not: name X-Forwarded-For, and let the proxy set it")
+	}
 	sources, source := id.Sources(), id.Source()
 	isAddress := p.OfAddress(name)
 	switch {

@@ -25,7 +25,7 @@ paths: clean
 escapes: keep
 unmatched: refuse
 identities:
-  ip: {ipv4_prefix: 24, ipv6_prefix: 56, trusted_proxies: [10.0.0.0/8, "::1"], forwarded_header: Forwarded}
+  ip: {ipv4_prefix: 24, ipv6_prefix: 56, trusted_proxies: [10.0.0.0/8, "::1"], forwarded_header: X-Real-Ip}
   site: {ipv6_prefix: 48}
   user: {jwt: {claim: sub, keys: jwks.json, issuer: "https://id.example", audience: chat, header: X-Token}}
   tenant: {jwt: {claim: org, cookie: token}}
@@ -83,7 +83,7 @@ func wantEverything() *Policy {
 		Version: 1, Namespace: "chat", Timeout: 20 * time.Millisecond, OnFailure: Local, Share: 0.5,
 		Paths: PathsClean, Escapes: EscapesKeep, Unmatched: UnmatchedRefuse,
 		Identities: map[string]Identity{
-			"ip":     {IPv4Prefix: 24, IPv6Prefix: 56, TrustedProxies: []string{"10.0.0.0/8", "::1"}, ForwardedHeader: "Forwarded"},
+			"ip":     {IPv4Prefix: 24, IPv6Prefix: 56, TrustedProxies: []string{"10.0.0.0/8", "::1"}, ForwardedHeader: "X-Real-Ip"},
 			"site":   {IPv6Prefix: 48},
 			"user":   {JWT: &JWT{Claim: "sub", Keys: "jwks.json", Issuer: "https://id.example", Audience: "chat", Header: "X-Token"}},
 			"tenant": {JWT: &JWT{Claim: "org", Cookie: "token"}},
