@@ -41,7 +41,6 @@ func (rep *Report) WriteText(w io.Writer, style terminal.Style) error {
 		p.attempts(&rep.Blocks[i])
 	}
 	p.challenges(rep.Challenges)
-	p.timelines(rep)
 	return p.err
 }
 
@@ -228,30 +227,6 @@ func newest[T any](p *page, all []T, what string) []T {
 	return all
 }
 
-func (p *page) timelines(rep *Report) {
-	for _, a := range rep.Blocks {
-		longest := a.Tiers[0].Window
-		for _, t := range a.Tiers {
-			longest = max(longest, t.Window)
-		}
-		p.timeline("attempts, block "+a.Name, a.Attempts, time.Duration(longest))
-	}
-}
-
-func (p *page) timeline(what string, moments []time.Time, window time.Duration) {
-	counts, most := counted(moments, p.now, window)
-	if most == 0 {
-		return
-	}
-	note := fmt.Sprintf("at most %d in %s", most, Words(window/cells))
-	if len(moments) == 100 {
-		note = "the newest 100, " + note
-	}
-	p.head(fmt.Sprintf("%s, last %s (%s)", what, Words(window), note))
-	p.line("  %s", p.style.Green(drawn(counts, most, p.style.ASCII)))
-	p.line("  %s", p.style.Dim(axis(p.now, window)))
-}
-
 // Words formats a duration with its two largest units, rounded up: "5 s", "4 min 58 s", "2 h 3 min", "30 d".
 func Words(d time.Duration) string {
 	seconds := int64((d + time.Second - 1) / time.Second)
@@ -285,60 +260,6 @@ func When(at, now time.Time) string {
 		return at.Format("15:04:05")
 	}
 	return at.Format("2006-01-02 15:04:05")
-}
-
-const cells = 60 // of a timeline
-
-var (
-	blocks = []rune("▁▂▃▄▅▆▇█")
-	digits = []rune("123456789+")
-)
-
-// counted counts the moments in each cell of the window that ends now, oldest first.
-func counted(moments []time.Time, now time.Time, window time.Duration) (counts [cells]int, most int) {
-	begin := now.Add(-window)
-	for _, at := range moments {
-		if !at.After(begin) || at.After(now) {
-			continue
-		}
-		i := min(int(float64(at.Sub(begin))/float64(window)*cells), cells-1)
-		counts[i]++
-		most = max(most, counts[i])
-	}
-	return counts, most
-}
-
-// drawn returns a line of blocks with heights relative to most. In ASCII it has digits, with + for ten and more.
-func drawn(counts [cells]int, most int, ascii bool) string {
-	var b strings.Builder
-	for _, n := range counts {
-		switch {
-		case n == 0 && ascii:
-			b.WriteByte('.')
-		case n == 0:
-			b.WriteRune('·')
-		case ascii:
-			b.WriteRune(digits[min(n, len(digits))-1])
-		default:
-			b.WriteRune(blocks[(n*len(blocks)-1)/most])
-		}
-	}
-	return b.String()
-}
-
-// axis returns the line of times below a timeline.
-func axis(now time.Time, window time.Duration) string {
-	stamp := func(at time.Time) string { return When(at, now) }
-	switch {
-	case window < 10*time.Second:
-		stamp = func(at time.Time) string { return at.UTC().Format("15:04:05.000") }
-	case window > 24*time.Hour:
-		stamp = func(at time.Time) string { return at.UTC().Format("2006-01-02 15h") }
-	}
-	left, middle, right := stamp(now.Add(-window)), stamp(now.Add(-window/2)), stamp(now)
-	gap := max(cells/2-len(middle)/2-len(left), 1)
-	line := left + strings.Repeat(" ", gap) + middle
-	return line + strings.Repeat(" ", max(cells-len(line)-len(right), 1)) + right
 }
 
 const barCells = 16
