@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/guard"
@@ -28,7 +27,7 @@ func serveTraffic(t *testing.T) string {
 		t.Fatal(err)
 	}
 	exported, err := telemetry.New(telemetry.Options{
-		MeterProvider: metrics.MeterProvider(), TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
+		MeterProvider: metrics.MeterProvider(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func overridden(o *exceptions, d *Decision, r *Request) bool {
 // ask asks Redis. Failure modes decide what Redis leaves undecided.
 func (g *Guard) ask(ctx context.Context, d *Decision, q *ask, wait patience, seen *Decided) (err error) {
 	if g.asker.ask(ctx, q, wait) {
-		seen.Function, seen.Redis = g.function, monotime.Now().Since(q.sent)
+		seen.Redis = monotime.Now().Since(q.sent)
 	}
 	undecided, _ := q.errors()
 	switch {

@@ -72,7 +72,6 @@ type Guard struct {
 	options     Options
 	snapshot    atomic.Pointer[snapshot]
 	asker       asker
-	function    string                          // server-side name of the function that decides
 	split       atomic.Bool                     // keys may be on several servers, so each subject needs its own call
 	local       atomic.Pointer[genguard.Client] // nil until a policy needs it
 	localPlaces keeper                          // in the local engine
@@ -124,7 +123,6 @@ func New(rdb fcall.Caller, p *policy.Policy, o Options) (*Guard, error) {
 		g.asker.inline, g.clock = true, server.Now
 	}
 	g.startPlaces()
-	g.function = client.Fcall().Library().ServerName + "_admit"
 	g.split.Store(splits(rdb))
 	g.asker.breakers = breakers{minLost: o.BreakAfter, openFor: o.BreakFor, onChange: g.breakerChanged}
 	if o.CacheSize > 0 {

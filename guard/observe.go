@@ -23,9 +23,7 @@ type Decided struct {
 	Err      error
 	// Undefined is the identity of a subject that no limit counts, because the policy does not define it; "" without one.
 	Undefined string
-	// Function is the Redis function that guard called, such as guard_v1_admit; "" if it called none.
-	Function string
-	// Duration is how long the decision took. Redis is the part spent waiting for Redis; 0 if guard called no function.
+	// Duration is how long the decision took. Redis is the part spent waiting for Redis; 0 if guard did not call it.
 	Duration time.Duration
 	Redis    time.Duration
 }

@@ -49,7 +49,7 @@ func TestPrefetch_decidesFromMemory(t *testing.T) {
 	rdb, _ := inProcess(t)
 	var called, taken, refunded, calls atomic.Int64
 	g := newGuard(t, rdb, hot(2000), guard.Options{Observers: append(on(func(e guard.Decided) {
-		if e.Function != "" {
+		if e.Redis > 0 {
 			called.Add(1)
 		}
 	}), on(func(added guard.Prefetched) {

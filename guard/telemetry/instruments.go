@@ -15,17 +15,12 @@ import (
 
 // Attributes have a prefix, as OpenTelemetry recommends, and because the Prometheus operator sets a label "endpoint" itself.
 const (
-	endpointKey  = attribute.Key("rlfunc.endpoint")
-	limitKey     = attribute.Key("rlfunc.limit")
-	outcomeKey   = attribute.Key("rlfunc.outcome")
-	reasonKey    = attribute.Key("rlfunc.reason")
-	fallbackKey  = attribute.Key("rlfunc.fallback")
-	cachedKey    = attribute.Key("rlfunc.cached")
-	duplicateKey = attribute.Key("rlfunc.duplicate")
-	subjectKey   = attribute.Key("rlfunc.subject")
-	refusedKey   = attribute.Key("rlfunc.refused")
-	errorKey     = semconv.ErrorTypeKey
-	procedureKey = semconv.DBStoredProcedureNameKey
+	endpointKey = attribute.Key("rlfunc.endpoint")
+	limitKey    = attribute.Key("rlfunc.limit")
+	outcomeKey  = attribute.Key("rlfunc.outcome")
+	reasonKey   = attribute.Key("rlfunc.reason")
+	fallbackKey = attribute.Key("rlfunc.fallback")
+	errorKey    = semconv.ErrorTypeKey
 )
 
 // failed is the outcome of refunds, settlements and reloads that ended with an error.

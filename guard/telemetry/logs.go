@@ -104,7 +104,7 @@ func (s *sampler) sample(now time.Time) (skipped int64, ok bool) {
 
 func (t *Telemetry) subject(s string) string { return Shorten(t.key, s) }
 
-// Shorten returns the form of a subject in spans and records, such as "ip=203....#8f3a90c1d2e4": its identity, at most the first
+// Shorten returns the form of a subject in records, such as "ip=203....#8f3a90c1d2e4": its identity, at most the first
 // four bytes and a third of the value, and 48 bits of a keyed hash. Without the key, a reader of logs cannot find an address by
 // trying all of them. For a combination it returns the first identity and the hash of the whole. "" stays "".
 func Shorten(key []byte, s string) string {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
@@ -29,8 +28,8 @@ func logged(t *testing.T, level slog.Level) (*telemetry.Telemetry, *journal) {
 	t.Helper()
 	j := &journal{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	exported, err := telemetry.New(telemetry.At(telemetry.Options{
-		MeterProvider: metricnoop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider(),
-		Logger: slog.New(slog.NewJSONHandler(&j.Buffer, &slog.HandlerOptions{Level: level})),
+		MeterProvider: metricnoop.NewMeterProvider(),
+		Logger:        slog.New(slog.NewJSONHandler(&j.Buffer, &slog.HandlerOptions{Level: level})),
 	}, func() time.Time { return j.now }))
 	if err != nil {
 		t.Fatal(err)

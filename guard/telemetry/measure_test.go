@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/telemetry"
@@ -24,8 +23,8 @@ func measured(t testing.TB) (*telemetry.Telemetry, func() []metricdata.Metrics) 
 	t.Helper()
 	reader := sdk.NewManualReader()
 	exported, err := telemetry.New(telemetry.Options{
-		MeterProvider:  sdk.NewMeterProvider(sdk.WithReader(reader)),
-		TracerProvider: tracenoop.NewTracerProvider(), Logger: slog.New(slog.DiscardHandler),
+		MeterProvider: sdk.NewMeterProvider(sdk.WithReader(reader)),
+		Logger:        slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

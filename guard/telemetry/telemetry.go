@@ -8,26 +8,20 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/rlfunc/rlfunc/guard"
 )
 
 const scope = "github.com/rlfunc/rlfunc/guard/telemetry"
 
-// Options configure a Telemetry. The zero value exports to the global providers and the default logger.
+// Options configure a Telemetry. The zero value exports to the global provider and the default logger.
 type Options struct {
 	// MeterProvider creates the instruments. One of package metric/noop turns metrics off. Defaults to otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// TracerProvider creates the spans. One of package trace/noop turns them off at no cost. Defaults to otel.GetTracerProvider().
-	TracerProvider trace.TracerProvider
 	// Logger writes the records. One with slog.DiscardHandler turns them off. Defaults to slog.Default().
 	Logger *slog.Logger
-	// SubjectKey is the key of subjects' hashes in spans and records. With the same key in all processes, operators can follow a
+	// SubjectKey is the key of subjects' hashes in records. With the same key in all processes, operators can follow a
 	// subject through all of them. Defaults to a random key for this process.
 	SubjectKey []byte
 
@@ -37,7 +31,6 @@ type Options struct {
 // A Telemetry exports what guards do. It is safe for concurrent use, and can serve several guards.
 type Telemetry struct {
 	instruments instruments
-	tracer      trace.Tracer // nil without spans
 	logger      *slog.Logger
 	key         []byte
 	now         func() time.Time
@@ -53,9 +46,6 @@ func New(o Options) (*Telemetry, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
-	if o.TracerProvider == nil {
-		o.TracerProvider = otel.GetTracerProvider()
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -70,9 +60,6 @@ func New(o Options) (*Telemetry, error) {
 	meter := o.MeterProvider.Meter(scope)
 	if err := t.instruments.make(meter); err != nil {
 		return nil, fmt.Errorf("new telemetry: %w", err)
-	}
-	if _, off := o.TracerProvider.(tracenoop.TracerProvider); !off {
-		t.tracer = o.TracerProvider.Tracer(scope)
 	}
 	t.samplers = newTable(func(samplerKey) *sampler { return new(sampler) })
 	t.series = newTable(t.newSeries)
@@ -105,9 +92,6 @@ func (t *Telemetry) Observe(ctx context.Context, e guard.Event) {
 func (t *Telemetry) decided(ctx context.Context, e *guard.Decided) {
 	s := t.series.of(keyOf(e))
 	t.measure(ctx, e, s)
-	if t.tracer != nil {
-		t.span(ctx, e, s)
-	}
 	t.logDecided(ctx, e, s)
 }
 
@@ -180,44 +164,4 @@ func outcome(err error, success string) string {
 		return failed
 	}
 	return success
-}
-
-// span records a decision, which has just ended.
-func (t *Telemetry) span(ctx context.Context, e *guard.Decided, s *series) {
-	end := time.Now()
-	_, span := t.tracer.Start(ctx, "guard.decide", trace.WithTimestamp(end.Add(-e.Duration)))
-	if !span.IsRecording() {
-		return
-	}
-	attributes := make([]attribute.KeyValue, 0, 11)
-	attributes = append(attributes,
-		endpointKey.String(s.key.endpoint), outcomeKey.String(s.key.outcome),
-		subjectKey.String(t.subject(e.Subject())))
-	if s.key.limit != "" {
-		attributes = append(attributes, limitKey.String(s.key.limit))
-	}
-	if s.key.reason != guard.ReasonNone {
-		attributes = append(attributes, reasonKey.String(string(s.key.reason)))
-	}
-	if e.Function != "" {
-		attributes = append(attributes, procedureKey.String(e.Function))
-	}
-	if d := e.Decision; d != nil {
-		attributes = append(attributes, cachedKey.Bool(d.Cached), duplicateKey.Bool(d.Duplicate))
-		if d.Refused != "" {
-			attributes = append(attributes, refusedKey.String(t.subject(d.Refused)))
-		}
-		if d.Fallback != guard.FallbackNone {
-			attributes = append(attributes, fallbackKey.String(string(d.Fallback)))
-		}
-	}
-	if err := failureOf(e); err != nil {
-		kind := kindOf(err)
-		attributes = append(attributes, errorKey.String(kind))
-		if e.Err != nil {
-			span.SetStatus(codes.Error, kind)
-		}
-	}
-	span.SetAttributes(attributes...)
-	span.End(trace.WithTimestamp(end))
 }
