@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlfunc/rlfunc/fcall"
+	hash "github.com/rlfunc/rlfunc/internal/servers"
 )
 
 func TestTag(t *testing.T) {
@@ -96,8 +97,8 @@ func FuzzTag(f *testing.F) {
 			t.Errorf("Tag(%q) = %q", a, one)
 		}
 		for _, key := range []string{fcall.Key("ns", fcall.Subject(a), "log"), fcall.KeyOf("ns", one, "limit", b)} {
-			if got := slot(key); got != int(crc16(one))%16384 {
-				t.Errorf("%q is in slot %d, its tag %q in %d", key, got, one, int(crc16(one))%16384)
+			if got, want := hash.Slot(key), hash.Slot(one); got != want {
+				t.Errorf("%q is in slot %d, its tag %q in %d", key, got, one, want)
 			}
 			if parts := strings.SplitN(key, ":", 3); len(parts) != 3 || parts[0] != "ns" || parts[1] != "{"+one+"}" {
 				t.Errorf("%q does not parse", key)
@@ -107,35 +108,4 @@ func FuzzTag(f *testing.F) {
 			t.Errorf("rows %q and %q share a key", a, b)
 		}
 	})
-}
-
-// slot is the rule of the Redis Cluster specification.
-func slot(key string) int {
-	if open := strings.IndexByte(key, '{'); open >= 0 {
-		if size := strings.IndexByte(key[open+1:], '}'); size > 0 {
-			key = key[open+1 : open+1+size]
-		}
-	}
-	return int(crc16(key)) % 16384
-}
-
-func TestSlot_matchesSpecification(t *testing.T) {
-	if got := crc16("123456789"); got != 0x31C3 {
-		t.Errorf("crc16 is %#x, want 0x31c3", got)
-	}
-}
-
-func crc16(s string) uint16 {
-	var crc uint16
-	for i := range len(s) {
-		crc ^= uint16(s[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return crc
 }

@@ -92,17 +92,3 @@ func TestRows_allocations(t *testing.T) {
 		t.Errorf("a pack with 4 keys takes %v allocations, want 5: one text, and a box for each key", took)
 	}
 }
-
-func BenchmarkArgs_rows(b *testing.B) {
-	c, _ := record(b, fcall.Options{Namespace: "ns"})
-	fn := countFunction("look")
-	pack := limits("", "minute", "hour")
-	of := []fcall.Subject{"user42", "203.0.113.7"}
-	b.ReportAllocs()
-	for b.Loop() {
-		a := c.Args(fn, 4, 1)
-		rows := pack.For(of...)
-		a.GroupKeys(rows.Group, "user42")
-		a.Group(rows.Group)
-	}
-}

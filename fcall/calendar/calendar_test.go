@@ -178,11 +178,3 @@ func TestNew_namesWhatIsWrong(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkAround(b *testing.B) {
-	c := mustNew(b, calendar.Period{Every: calendar.Month, Zone: "Europe/Berlin"})
-	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
-	for b.Loop() {
-		c.Around(now)
-	}
-}

@@ -302,19 +302,3 @@ func TestRefund_afterItsContextHasEnded(t *testing.T) {
 		t.Errorf("%+v, want the token refunded", s)
 	}
 }
-
-func BenchmarkTake(b *testing.B) {
-	l, err := GCRA(limits(b), ratelimit.GCRAParams{Subject: "all", Limit: 1_000_000, Period: time.Millisecond, Burst: 1_000_000}, Options{Most: 10_000, For: time.Second})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if d, err := l.Take(context.Background()); err != nil || !d.Allowed {
-				b.Error(d, err)
-				return
-			}
-		}
-	})
-}
