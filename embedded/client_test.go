@@ -120,19 +120,6 @@ func TestClient_transactions(t *testing.T) {
 	})
 }
 
-func TestClient_bigValue(t *testing.T) {
-	eachClient(t, func(t *testing.T, client *redis.Client) {
-		ctx := context.Background()
-		value := strings.Repeat("0123456789abcdef", 1<<17)
-		if err := client.Set(ctx, "k", value, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if client.Get(ctx, "k").Val() != value {
-			t.Error("2 MiB came back changed")
-		}
-	})
-}
-
 func TestListen_handTyped(t *testing.T) {
 	s, _ := newServer(t)
 	addr, err := s.Listen("127.0.0.1:0")

@@ -5,36 +5,12 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/internal/onpath"
 )
-
-func TestRunT_withoutAListener(t *testing.T) {
-	s := embedded.RunT(t)
-	c := s.Client()
-	c.Set(t.Context(), "session", "u1", time.Minute)
-	s.Advance(time.Minute + time.Millisecond)
-	if err := c.Get(t.Context(), "session").Err(); !errors.Is(err, redis.Nil) {
-		t.Errorf("after the expiry: %v, want redis.Nil", err)
-	}
-}
-
-func TestRunT_withAListener(t *testing.T) {
-	s := embedded.RunT(t)
-	s.Load(t, library)
-	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
-	defer c.Close()
-	if got, err := c.FCall(t.Context(), "add", []string{"n"}).Int(); err != nil || got != 1 {
-		t.Errorf("got %d, %v, want 1", got, err)
-	}
-	if again := s.Addr(); again != c.Options().Addr {
-		t.Errorf("the second Addr is %s, the first was %s", again, c.Options().Addr)
-	}
-}
 
 func TestRunT_endsWithTheTest(t *testing.T) {
 	var s *embedded.TestServer

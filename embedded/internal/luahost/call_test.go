@@ -12,15 +12,6 @@ import (
 	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
-func TestCall_libraryLocalsPersist(t *testing.T) {
-	l := mustLoad(t, "local n = 0\nredis.register_function('f', function() n = n + 1 return n end)")
-	for want := int64(1); want <= 3; want++ {
-		if diff := cmp.Diff(resp.Integer(want), l.Call("f", nil, nil, &fakeHost{})); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-	}
-}
-
 func TestCall_goesOnAfterAnError(t *testing.T) {
 	l := mustLoad(t, `
 redis.register_function('bad', function()
@@ -44,40 +35,11 @@ end)`)
 	}
 }
 
-func TestCall_unknownFunction(t *testing.T) {
-	l := mustLoad(t, "redis.register_function('f', function() end)")
-	if v := l.Call("g", nil, nil, &fakeHost{}); v.Str != "ERR Function not found" {
-		t.Error(render(v))
-	}
-}
-
-func TestCall_raisedWithoutText(t *testing.T) {
-	l := mustLoad(t, "redis.register_function('f', function()\nerror({}) end)")
-	want := resp.Err("ERR unknown error script: f, on @user_function:3.")
-	if diff := cmp.Diff(want, l.Call("f", nil, nil, &fakeHost{})); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
 func TestCall_lineFeedsDoNotBreakTheReply(t *testing.T) {
 	l := mustLoad(t, `redis.register_function('f', function(_, a) error(a[1]) end)`)
 	v := l.Call("f", nil, []string{"x\r\n+OK\r\n"}, &fakeHost{})
 	if strings.ContainsAny(v.Str, "\r\n") {
 		t.Errorf("%q", v.Str)
-	}
-}
-
-func TestCall_statusRepliesAreSeparateTables(t *testing.T) {
-	l := mustLoad(t, `redis.register_function('f', function()
-  local a, b = redis.call('SET', 'k', 'v'), redis.call('SET', 'k', 'v')
-  local same = a == b
-  a.ok, a.more = 'changed', 1
-  return {same and 1 or 0, b.ok, redis.call('SET', 'k', 'v')}
-end)`)
-	for range 3 {
-		if got := render(l.Call("f", nil, nil, &fakeHost{})); got != `[0 "OK" +OK]` {
-			t.Error(got)
-		}
 	}
 }
 
@@ -130,30 +92,6 @@ func TestKill_stopsACall(t *testing.T) {
 	}
 }
 
-func TestLoad_describesFunctions(t *testing.T) {
-	l := mustLoad(t, `
-redis.register_function{function_name='a', callback=function() end, flags={'allow-oom', 'NO-WRITES'}, description='does a'}
-redis.register_function('b', function() end)`)
-	want := []Function{{Name: "a", Description: "does a", Flags: []string{"no-writes", "allow-oom"}}, {Name: "b"}}
-	if diff := cmp.Diff(want, l.Functions); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if l.Name != "t" {
-		t.Errorf("name %q", l.Name)
-	}
-}
-
-func TestFormatArgument_shortest(t *testing.T) {
-	for n, want := range map[float64]string{
-		0: "0", -5: "-5", 0.1: "0.1", 1.5: "1.5", 1 << 53: "9007199254740992", 1e17: "100000000000000000", 1e20: "1e+20",
-		1.5e300: "1.5e+300", 1e-7: "1e-7", 1.5e-7: "1.5e-7", 0.000001: "0.000001", -123456.789: "-123456.789", 31415.92653589793: "3.141592653589793e+4",
-	} {
-		if got := formatArgument(n); got != want {
-			t.Errorf("%v: got %s, want %s", n, got, want)
-		}
-	}
-}
-
 // An error at depth is as cheap as one without: gopher-lua's own description of the calls took 3 s.
 func TestCall_recursionHasTheDepthOfLua(t *testing.T) {
 	tests := []struct{ name, code, want string }{
@@ -195,16 +133,6 @@ func TestCall_recursionHasTheDepthOfLua(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkCall_raisedAtDepth(b *testing.B) {
-	l := mustLoad(b, `
-local function deep(n) if n == 0 then error('x') end return 1 + deep(n - 1) end
-redis.register_function('f', function() return deep(16000) end)`)
-	h := &fakeHost{}
-	for b.Loop() {
-		l.Call("f", nil, nil, h)
 	}
 }
 

@@ -153,24 +153,6 @@ func TestWatch_learnsOfChanges(t *testing.T) {
 	}
 }
 
-func BenchmarkGetSetString(b *testing.B) {
-	var d DB
-	keys := make([]string, 100_000)
-	for i := range keys {
-		keys[i] = fmt.Sprint("ratelimit:{user", i, "}:gcra")
-		d.SetString(keys[i], "1", 1<<40)
-	}
-	i := 0
-	for b.Loop() {
-		key := keys[i%len(keys)]
-		i += 7919
-		if d.Get(key, int64(i)) == nil {
-			b.Fatal("missing")
-		}
-		d.SetString(key, "2", 1<<40)
-	}
-}
-
 func TestEvict_removesTheKeyThatWasUsedLeastRecently(t *testing.T) {
 	var d DB
 	for i := range 5 {
