@@ -119,8 +119,6 @@ func TestOverride_topUps(t *testing.T) {
 		t,
 		overrideStep{Name: "no budget", Call: set(add("", "", 5, time.Hour)), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "no amount", Call: set(add("month", "", 0, time.Hour)), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "less than none", Call: set(add("month", "", -1, time.Hour)), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "too much", Call: set(add("month", "", 1_000_000_000_000_001, time.Hour)), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "a budget without a top-up", Call: set(factor), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "a period without a top-up", Call: set(next), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "a period that has ended", Call: set(add("month", "", 5, 0)), WantErr: fcall.ErrArgument},
@@ -172,11 +170,6 @@ func TestOverride_versionGrowsWhenTheClockGoesBack(t *testing.T) {
 func TestOverride_arguments(t *testing.T) {
 	overrides.Run(
 		t,
-		overrideStep{Name: "too great a factor", Call: setOverride("user=1", "multiply", 1_000_001, time.Hour), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "another effect", Call: setOverride("user=1", "double", 0, time.Hour), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "no end", Call: setOverride("user=1", "allow", 0, 0), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "too long", Call: setOverride("user=1", "allow", 0, 3650*day+1), WantErr: fcall.ErrArgument},
-		overrideStep{Name: "no subject", Call: setOverride("", "allow", 0, time.Hour), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "nothing to clear is named", Call: clearOverride(""), WantErr: fcall.ErrArgument},
 		overrideStep{Name: "smallest", Call: setOverride("u", "multiply", 0, time.Millisecond), Writes: true, Want: wasSet(false, 0, time.Millisecond, 1)},
 		overrideStep{Name: "a factor without multiply", Advance: time.Second, Call: setOverride("user=1", "allow", 2, time.Hour), Writes: true, Want: wasSet(false, time.Second, time.Hour, 1)},

@@ -56,8 +56,6 @@ func TestSlidingCounter_cost(t *testing.T) {
 		step{Name: "cost 0 passes when it is full", Call: count(0), Want: counterResult{Allowed: true, ResetAfter: 19 * time.Second}},
 		step{Name: "all at once waits until all has left", Call: count(10), Want: counterResult{RetryAfter: 19 * time.Second, ResetAfter: 19 * time.Second}},
 		step{Name: "cost above the limit", Call: count(11), WantErr: fcall.ErrArgument},
-		step{Name: "cost above its bounds", Call: count(1_000_000_000_001), WantErr: fcall.ErrArgument},
-		step{Name: "cost below them", Call: count(-1), WantErr: fcall.ErrArgument},
 		step{Name: "cost 0 in the next window only looks", Advance: 10 * time.Second, Call: count(0), TTLs: counter(9 * time.Second), Want: counterResult{Allowed: true, Remaining: 1, ResetAfter: 9 * time.Second}},
 		step{Advance: 9*time.Second - time.Millisecond, Call: count(10), Want: counterResult{Remaining: 9, RetryAfter: time.Millisecond, ResetAfter: time.Millisecond}},
 		step{Advance: time.Millisecond, Call: count(10), Writes: true, TTLs: counter(20 * time.Second), Want: counterResult{Allowed: true, ResetAfter: 20 * time.Second}},

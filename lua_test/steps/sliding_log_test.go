@@ -148,3 +148,33 @@ func TestSlidingLog_aCostOf0Looks(t *testing.T) {
 		step{Name: "clock further back than the window: nothing is left as it was written", Advance: -10 * time.Second, Call: peek(2), Want: logResult{Allowed: true, Remaining: 2}},
 	)
 }
+
+// After a long idle time no call has to clean up all of it.
+func TestSlidingLog_cleanUpIsBounded(t *testing.T) {
+	limiters.Each(t, func(t *testing.T, s *luatest.Server, c *ratelimit.Client) {
+		name := key("u1", "sliding_log:3600000000")
+		push := func(n int, from time.Duration) {
+			all := []any{"RPUSH", name}
+			for i := range n {
+				all = append(all, s.Now().Add(from).UnixMicro()+int64(i))
+			}
+			s.Do(t, all...)
+		}
+		left := func(want int64, count int64) {
+			t.Helper()
+			r, err := c.SlidingLog(t.Context(), logParams{Subject: "u1", Limit: 1_000_000, Window: time.Hour})
+			if n := s.Redis.LLen(t.Context(), name).Val(); err != nil || r.Count != count || n != want {
+				t.Errorf("%+v, %v, %d entries: want a count of %d and %d entries", r, err, n, count, want)
+			}
+		}
+		push(250, -2*time.Hour)
+		push(3, -time.Minute)
+		left(154, 4) // a hundred a call
+		left(55, 5)
+		left(6, 6)
+		left(7, 7)
+		s.Do(t, "DEL", name)
+		push(25_000, -2*time.Hour)
+		left(1, 1)
+	})
+}
