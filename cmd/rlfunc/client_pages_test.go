@@ -94,9 +94,7 @@ func TestClientPages_runFromAnEmptyFolder(t *testing.T) {
 			dir, ran, installed := t.TempDir(), 0, 0
 			for _, block := range regexp.MustCompile("(?s)```(sh|"+c.language+")\n(.*?)```").FindAllStringSubmatch(section, -1) {
 				if block[1] == c.language {
-					if err := os.WriteFile(filepath.Join(dir, c.file), []byte(block[2]), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					write(t, filepath.Join(dir, c.file), block[2])
 					if c.start != nil {
 						checkPrints(t, inFolder(t, dir, c.start...))
 						ran++

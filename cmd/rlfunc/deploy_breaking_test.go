@@ -42,9 +42,7 @@ func newDemo(t *testing.T) demoProject {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, text)
 	}
 	return d
 }
@@ -54,9 +52,7 @@ func (d demoProject) version(t *testing.T, version string, edits ...string) {
 	t.Helper()
 	text := strings.NewReplacer(edits...).Replace(demoTake)
 	for name, text := range map[string]string{"library.lua": strings.Replace(demoLibrary, "1.0.0", version, 1), "take.lua": text} {
-		if err := os.WriteFile(filepath.Join(d.dir, "functions/demo", name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(d.dir, "functions/demo", name), text)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -280,9 +279,7 @@ func TestOperator_subjectsAreFoldedLikeRequests(t *testing.T) {
 	const text = "version: 1\nnamespace: shop\ntimeout: 10s\non_failure: closed\nidentities: {user: {func: true, fold: case}, client: {first: [user, ip]}}\n" +
 		"endpoints: [{name: chat, limits: [{name: minute, limit: 10, window: 1m}]}]\n"
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	p, err := policy.Load(file)
 	if err != nil {
 		t.Fatal(err)
@@ -319,9 +316,7 @@ endpoints:
   - {name: title, match: [/title], cost: {estimate: 0.01, units: {tokens: 60}}, unbounded: true}
   - {name: free, match: [/free], unbounded: true}
 `
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	p, err := policy.Load(file)
 	if err != nil {
 		t.Fatal(err)

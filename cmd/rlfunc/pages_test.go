@@ -30,9 +30,7 @@ func TestPages_faultIsFound(t *testing.T) {
 		}
 		dir := t.TempDir()
 		rlfuncIn(t, dir, "init", "--module", "example.com/limits")
-		if err := os.WriteFile(dir+"/functions/quota/"+block[2]+".lua", []byte(block[1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, dir+"/functions/quota/"+block[2]+".lua", block[1])
 		code, out, errOut := runOutside(t, "-C", dir, "vet", "--run")
 		if code != exitFindings || !strings.Contains(out, block[3]) {
 			t.Errorf("%s: exit code %d: %s\n%s", page, code, errOut, cmp.Diff(block[3], out))
@@ -101,9 +99,7 @@ func TestPages_policyCommandsPrintWhatIsShown(t *testing.T) {
 					continue
 				}
 				for name, content := range files {
-					if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					write(t, name, content)
 				}
 				args := word.FindAllString(m[2], -1)
 				for i := range args {
@@ -156,9 +152,7 @@ func TestContributing_limiterIsRight(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, file), content)
 	}
 	if code, out, errOut := runOutside(t, "-C", dir, "vet", "--run"); code != exitOK {
 		t.Errorf("exit code %d: %s%s", code, out, errOut)

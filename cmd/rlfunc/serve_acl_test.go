@@ -38,9 +38,7 @@ func serving(t *testing.T, redisURL string) (web, api string, log *bytes.Buffer,
 		t.Fatal(err)
 	}
 	o := serve.Options{Redis: redis.NewClient(connect), Policy: filepath.Join(t.TempDir(), "limits.yaml")}
-	if err := os.WriteFile(o.Policy, []byte(servedLimits), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, o.Policy, servedLimits)
 	for _, port := range []*net.Listener{&o.GRPC, &o.HTTP, &o.API} {
 		if *port, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)

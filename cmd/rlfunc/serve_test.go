@@ -79,9 +79,7 @@ func TestServe_logsJSON(t *testing.T) {
 	user := as(t, e, e.Client(t), aclLine(t, "service", "guard"))
 	file := filepath.Join(t.TempDir(), "limits.yaml")
 	const limits = "identities: {ip: {trusted_proxies: [127.0.0.1]}}\nendpoints: [{name: all, match: [/], limits: [{name: minute, limit: 9, window: 1m}]}]"
-	if err := os.WriteFile(file, []byte(limits), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, limits)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var log lockedBuffer
@@ -133,9 +131,7 @@ func serveUntil(t *testing.T, log *lockedBuffer, args ...string) (end func() exi
 func policyIn(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "limits.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	return file
 }
 
@@ -168,9 +164,7 @@ func TestServe_reloadsAtSIGHUP(t *testing.T) {
 			if text == "" {
 				continue
 			}
-			if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, path+"~", text)
 			if err := os.Rename(path+"~", path); err != nil {
 				t.Fatal(err)
 			}
@@ -250,9 +244,7 @@ func TestServe_exitCodes(t *testing.T) {
 // CLIENT LIST shows serve with the libraries that it calls.
 func TestServe_saysWhichLibrariesItCalls(t *testing.T) {
 	addr, file := listening(t), filepath.Join(t.TempDir(), "limits.yaml")
-	if err := os.WriteFile(file, []byte(servedLimits), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, servedLimits)
 	ctx, stop := context.WithCancel(t.Context())
 	var log lockedBuffer
 	ended := make(chan exitCode)
