@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -41,99 +38,6 @@ func forget(t testing.TB, addr string) {
 		if err := c.Do(ctx, cmd...).Err(); err != nil && !strings.Contains(err.Error(), "not found") {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestAutoLoad_deletesUnderTrafficFailNoCall(t *testing.T) {
-	t.Parallel()
-	plain, clustered := startRedis(t), startCluster(t)
-	for _, w := range ways {
-		if w.name == "conn" || strings.HasPrefix(w.name, "pipeline") || w.name == "transaction" {
-			continue
-		}
-		t.Run(w.name, func(t *testing.T) {
-			addr := plain
-			if w.isCluster() {
-				addr = clustered
-			}
-			forget(t, addr)
-			c := newClient(t, w.open(t, addr), fcall.Options{})
-			var clock atomic.Int64
-			fcall.SetAutoLoadClock(c, func() time.Time { return time.Unix(clock.Load(), 0) })
-			const deletes = 5
-			stop := make(chan struct{})
-			var ran [8]atomic.Int64
-			var wg sync.WaitGroup
-			for i := range ran {
-				wg.Go(func() {
-					for {
-						select {
-						case <-stop:
-							return
-						default:
-						}
-						if _, err := hit(c, "k"); err != nil {
-							t.Error(err)
-							return
-						}
-						ran[i].Add(1)
-					}
-				})
-			}
-			rdb := admin(t, addr)
-			for n := range deletes {
-				// Each is deleted once every caller has found it again, and a second after that.
-				var before [8]int64
-				eventually(t, "a library to delete", func() error {
-					if got := c.Stats().Loads; got != uint64(n)+1 {
-						return fmt.Errorf("%d loads", got)
-					}
-					return nil
-				})
-				for i := range before {
-					before[i] = ran[i].Load()
-				}
-				eventually(t, "an answer to every caller", func() error {
-					for i := range before {
-						if ran[i].Load() == before[i] {
-							return fmt.Errorf("caller %d has none", i)
-						}
-					}
-					return nil
-				})
-				clock.Add(1)
-				if err := rdb.FunctionDelete(t.Context(), countLibrary.ServerName).Err(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			eventually(t, "the last load", func() error {
-				if n := c.Stats().Loads; n != deletes+1 {
-					return fmt.Errorf("%d loads, want %d", n, deletes+1)
-				}
-				return nil
-			})
-			close(stop)
-			wg.Wait()
-			answered := int64(0)
-			for i := range ran {
-				answered += ran[i].Load()
-			}
-			if got := count(t, addr, "k"); int64(got) != answered {
-				t.Errorf("ran %d times, and %d calls were answered", got, answered)
-			}
-		})
-	}
-}
-
-func TestAutoLoad_onEmbeddedServer(t *testing.T) {
-	server := embedded.New(embedded.Options{})
-	defer server.Close()
-	c := newClient(t, server, fcall.Options{})
-	if n, err := hit(c, "k"); n != 1 || err != nil {
-		t.Errorf("%d, %v, want 1", n, err)
-	}
-	if diff := cmp.Diff(fcall.Stats{NotLoaded: 1, Loads: 1}, c.Stats()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

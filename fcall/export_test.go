@@ -1,10 +1,5 @@
 package fcall
 
-import "time"
-
-// SetAutoLoadClock sets the clock of a client's autoloader.
-func SetAutoLoadClock(c *Client, now func() time.Time) { c.autoload.now = now }
-
 // InFlight returns the number of a client's unanswered calls.
 func InFlight(c *Client) int {
 	n := int(c.transport.single.inFlight.Load())

@@ -105,43 +105,6 @@ func TestApply_rejectsPlanBeforeARollback(t *testing.T) {
 	})
 }
 
-func TestCluster_deployersNeverInterleave(t *testing.T) {
-	t.Parallel()
-	c := engines.OnPath(t).StartCluster(t, 3, 0)
-	older := bundle("shop", "1.0.0", "buy")
-	deployTo(t, loader.NewTarget(c.Client(t)), "anna", older)
-	// Each deploys a version of its own, planned on what all of them have seen.
-	var targets []*loader.Target
-	var plans []*loader.Plan
-	for i := range 20 {
-		target := loader.NewTarget(c.Client(t))
-		targets = append(targets, target)
-		plans = append(plans, planOf(t, target, bundle("shop", fmt.Sprintf("1.1.%d", i%5), "buy")))
-	}
-	results, errs := inParallel(func(i int) (*loader.Result, error) {
-		return targets[i].Apply(t.Context(), plans[i], loader.ApplyOptions{})
-	})
-	winners := map[string]int{}
-	for i, err := range errs {
-		switch {
-		case err == nil && results[i].Changed() > 0:
-			winners[plans[i].Libraries[0].Version] += results[i].Changed()
-		case err != nil && !isReason(err, loader.ErrChanged):
-			t.Errorf("deployer %d: %v", i, err)
-		}
-	}
-	// One version won on all three nodes. The other plans are stale.
-	if len(winners) != 1 {
-		t.Errorf("nodes loaded by version: %v", winners)
-	}
-	for version, n := range winners {
-		equal(t, "nodes", 3, n)
-		for _, m := range c.Primaries {
-			equal(t, "code on "+m.Addr, bundle("shop", version, "buy").Code, held(t, m.Client(t), "shop_v1"))
-		}
-	}
-}
-
 // deployerEnv makes this test binary a deployer. It holds the addresses of a cluster, and the one at which the deployer stops.
 const deployerEnv = "RLFUNC_TEST_DEPLOYER"
 
