@@ -239,19 +239,6 @@ func TestDecide_returnsTheCallersDeadlineError(t *testing.T) {
 	}
 }
 
-// A challenge that is required and missing needs no Redis to be refused.
-func TestDecide_missingChallengeIsRefusedWithoutRedis(t *testing.T) {
-	p := chat(policy.Limit{Name: "minute", Limit: 5, Window: time.Minute})
-	p.OnFailure, p.Endpoints[0].Challenge = policy.Open, &policy.Challenge{Required: true}
-	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{})
-	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}); d.Allowed || d.Reason != guard.ReasonChallenge || d.Challenge != "absent" {
-		t.Errorf("without one: %+v", d)
-	}
-	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Challenge: "c"}); !d.Allowed {
-		t.Errorf("with one, failure mode open: %+v", d)
-	}
-}
-
 // alone returns a guard that decides everything by failure mode local, with little memory.
 func alone(t *testing.T, p *policy.Policy, bytes int64) *guard.Guard {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rlfunc/rlfunc/embedded"
@@ -78,11 +76,6 @@ func byAll(limits ...policy.Limit) []policy.Limit {
 	return limits
 }
 
-// withKeys identifies clients by key, or by address without a key.
-func withKeys(p *policy.Policy) {
-	p.Identities = map[string]policy.Identity{"key": {Func: true}, "client": {First: []string{"key", "ip"}}}
-}
-
 // manySlots is a client that guard treats as a cluster client, with one call for each subject.
 type manySlots struct{ *redis.Client }
 
@@ -95,50 +88,6 @@ func eachWay(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Run("a call for each subject", func(t *testing.T) {
 		rdb, _ := inProcess(t)
 		test(t, manySlots{rdb})
-	})
-}
-
-func TestDecide_globalRefusalChargesNoSubject(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-		p.Endpoints[0].Limits = append(p.Endpoints[0].Limits, byAll(policy.Limit{Name: "all", Kind: policy.FixedWindow, Limit: 3, Window: time.Minute})...)
-		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
-		for range 3 {
-			decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
-		}
-		for range 5 {
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}})
-			if d.Allowed || d.Reason != guard.ReasonGlobal || d.RetryAfter != time.Minute {
-				t.Fatalf("the fourth of all: %+v", d)
-			}
-			guard.WaitBackground(g)
-		}
-		p = chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-		p.Timeout = 10 * time.Second
-		if err := g.SetPolicy(p); err != nil {
-			t.Fatal(err)
-		}
-		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=bob"}}); d.Limits[0].Remaining != 9 {
-			t.Errorf("refused by the global limit, a subject has %d of 10 left after its first request", d.Limits[0].Remaining)
-		}
-	})
-}
-
-func TestDecide_duplicateChargesGlobalLimitsOnly(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		p := chat(policy.Limit{Name: "minute", Limit: 10, Window: time.Minute})
-		p.Limits = byAll(policy.Limit{Name: "all", Limit: 3, Window: time.Minute})
-		g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
-		r := guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}, Receipt: "r1"}
-		for i := range int64(3) {
-			d := decide(t, g, r)
-			if !d.Allowed || d.Duplicate != (i > 0) || d.Limits[0].Remaining != 9 || d.Limits[1].Remaining != 2-i {
-				t.Errorf("request %d: %+v", i+1, d)
-			}
-		}
-		if d := decide(t, g, r); d.Allowed || d.Reason != guard.ReasonGlobal || !d.Limits[0].Allowed || d.Limits[1].Allowed {
-			t.Errorf("the fourth of all: %+v", d)
-		}
 	})
 }
 
@@ -201,19 +150,6 @@ func TestDecide_detectsACluster(t *testing.T) {
 		if !d.Allowed || d.Fallback != guard.FallbackNone || d.Limits[0].Remaining != 9-i || d.Limits[1].Remaining != 29-i {
 			t.Errorf("request %d: %+v", i+1, d)
 		}
-	}
-}
-
-func TestDecide_reportsMultipliedLimits(t *testing.T) {
-	rdb, _ := inProcess(t)
-	p := budgeted()
-	p.Endpoints[0].Limits = []policy.Limit{{Name: "rate", Kind: policy.GCRA, Limit: 5, Window: time.Second, Burst: 20}}
-	withKeys(p)
-	p.Overrides.Multiply = map[string]int64{"key=partner": 10}
-	g := newGuard(t, rdb, p, guard.Options{})
-	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"key=partner"}})
-	if l, b := d.Limits[0], d.Budgets[0]; l.Limit != 50 || l.Burst != 200 || l.Remaining != 199 || b.Budget != 10_000_000 {
-		t.Errorf("%+v, %+v", l, b)
 	}
 }
 
@@ -332,38 +268,7 @@ func used(t *testing.T, rdb *redis.Client) int64 {
 	return n
 }
 
-var monthly = policy.Limit{Name: "month", Kind: policy.Quota, Limit: 2, Every: policy.Month, Zone: "Europe/Berlin"}
-
 var asAda = guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}}
-
-func TestDecide_quotaByTheCalendar(t *testing.T) {
-	rdb, clock := inProcess(t)
-	o := guard.Options{CacheSize: -1}.WithLocalClock(clock)
-	g := newGuard(t, rdb, chat(monthly), o)
-	april := time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC)
-	state := guard.LimitState{
-		Name: "month", Endpoint: "chat", Subject: "ip=ada", Kind: policy.Quota, Limit: 2, Window: 31*24*time.Hour - time.Hour,
-		Allowed: true, Remaining: 1, ResetAfter: april.Sub(moment),
-	}
-	check := func(name string, want guard.LimitState) {
-		t.Helper()
-		if diff := cmp.Diff([]guard.LimitState{want}, decide(t, g, asAda).Limits); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	check("the first in March, which is an hour short in Berlin", state)
-	state.Remaining = 0
-	check("the second", state)
-	state.Allowed, state.RetryAfter = false, state.ResetAfter
-	check("the third", state)
-	clock.Set(april.Add(-time.Microsecond))
-	state.ResetAfter, state.RetryAfter = time.Microsecond, time.Microsecond
-	check("a microsecond before April", state)
-	clock.Set(april)
-	state.Allowed, state.Remaining, state.RetryAfter = true, 1, 0
-	state.Window, state.ResetAfter = 30*24*time.Hour, 30*24*time.Hour
-	check("in April", state)
-}
 
 // The clock of this process is wrong, and Redis decides.
 func TestDecide_quotaWithAWrongClock(t *testing.T) {
@@ -405,106 +310,6 @@ func TestDecide_quotaWithAClockThatIsFarOff(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestDecide_quotaInThisProcess(t *testing.T) {
-	clock := embedded.NewManualClock(moment)
-	limit := monthly
-	limit.OnFailure = policy.Local
-	p := chat(limit)
-	p.Share = 0.5
-	g := newGuard(t, client(t, closedPort(t)), p, guard.Options{BreakAfter: 1, BreakFor: time.Hour, CacheSize: -1}.WithLocalClock(clock))
-	if d := decide(t, g, asAda); !d.Allowed {
-		t.Errorf("the first: %+v", d)
-	}
-	end := time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC).Sub(moment)
-	if d := decide(t, g, asAda); d.Allowed || d.RetryAfter != end {
-		t.Errorf("the second of half of 2: %+v", d)
-	}
-	clock.Advance(end)
-	if d := decide(t, g, asAda); !d.Allowed {
-		t.Errorf("the first in April: %+v", d)
-	}
-}
-
-// several returns a policy with limits by address, by user, by team and user, and by all.
-func several() *policy.Policy {
-	p := chat(
-		policy.Limit{Name: "burst", By: policy.By{"ip"}, Limit: 5, Window: time.Minute},
-		policy.Limit{Name: "minute", Limit: 3, Window: time.Minute},
-		policy.Limit{Name: "pair", By: policy.By{"team", "user"}, Limit: 2, Window: time.Minute},
-		policy.Limit{Name: "all", By: policy.By{"all"}, Kind: policy.GCRA, Limit: 1000, Window: 24 * time.Hour},
-	)
-	p.Identities = map[string]policy.Identity{
-		"user": {Func: true}, "team": {Header: "X-Team", Claimed: true}, "client": {First: []string{"user", "ip"}},
-	}
-	return p
-}
-
-// states formats the limits of a decision as name, subject and remaining.
-func states(d *guard.Decision) (all []string) {
-	for _, l := range d.Limits {
-		all = append(all, fmt.Sprintf("%s %s %d", l.Name, l.Subject, l.Remaining))
-	}
-	return all
-}
-
-// A limit does not apply to a request that lacks its identity.
-func TestDecide_eachLimitCountsItsSubject(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		g := newGuard(t, rdb, several(), guard.Options{CacheSize: -1})
-		for i, c := range []struct {
-			subjects []string
-			want     []string
-			refused  string
-		}{
-			{[]string{"ip=1.1.1.1"}, []string{"burst ip=1.1.1.1 4", "minute ip=1.1.1.1 2", "all global/chat/all 999"}, ""},
-			{[]string{"ip=1.1.1.1", "user=ada"}, []string{"burst ip=1.1.1.1 3", "minute user=ada 2", "all global/chat/all 998"}, ""},
-			{[]string{"ip=1.1.1.1", "team=red", "user=ada"}, []string{"burst ip=1.1.1.1 2", "minute user=ada 1", "pair team=red+user=ada 1", "all global/chat/all 997"}, ""},
-			{[]string{"ip=2.2.2.2", "team=red", "user=ada"}, []string{"burst ip=2.2.2.2 4", "minute user=ada 0", "pair team=red+user=ada 0", "all global/chat/all 996"}, ""},
-			// All or nothing: if one limit refuses, no other is charged.
-			{[]string{"ip=2.2.2.2", "team=red", "user=ada"}, nil, "user=ada"},
-			{[]string{"ip=2.2.2.2", "user=bob"}, []string{"burst ip=2.2.2.2 3", "minute user=bob 2", "all global/chat/all 995"}, ""},
-			{[]string{"ip=1.1.1.1", "user=cyd"}, []string{"burst ip=1.1.1.1 1", "minute user=cyd 2", "all global/chat/all 994"}, ""},
-			{[]string{"ip=1.1.1.1", "user=dan"}, []string{"burst ip=1.1.1.1 0", "minute user=dan 2", "all global/chat/all 993"}, ""},
-			{[]string{"ip=1.1.1.1", "user=eve"}, nil, "ip=1.1.1.1"},
-		} {
-			d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: c.subjects})
-			if d.Allowed != (c.refused == "") || d.Refused != c.refused || c.refused == "" && !slices.Equal(states(d), c.want) {
-				t.Fatalf("request %d: %+v, want %v, refused %q", i+1, d, c.want, c.refused)
-			}
-			if err := g.Close(); err != nil { // waits for refunds
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
-// A block of any identity refuses and is named, even if no limit counts the identity.
-func TestDecide_blockOfAnyIdentityRefuses(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		g := newGuard(t, rdb, several(), guard.Options{})
-		blocks, err := abuse.New(rdb, fcall.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, subject := range []fcall.Subject{"team=bad", "user=mallory", "ip=6.6.6.6"} {
-			if _, err := blocks.Block(t.Context(), abuse.BlockParams{Subject: subject, Duration: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, subjects := range [][]string{{"ip=1.1.1.1", "team=bad", "user=ada"}, {"ip=1.1.1.1", "user=mallory"}, {"ip=6.6.6.6", "user=ada"}} {
-			for i := range 2 {
-				d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: subjects})
-				if d.Allowed || d.Reason != guard.ReasonBlocked || d.RetryAfter != time.Hour && !d.Cached || !slices.Contains([]string{"team=bad", "user=mallory", "ip=6.6.6.6"}, d.Refused) || d.Cached != (i > 0) {
-					t.Errorf("%v, request %d: %+v", subjects, i+1, d)
-				}
-			}
-		}
-		if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=1.1.1.1", "user=ada"}}); !d.Allowed {
-			t.Errorf("no block, and %+v", d)
-		}
-	})
 }
 
 // All libraries have one default namespace: clients of them see what guard counts, reserves and blocks. Another namespace is another state.
@@ -553,23 +358,38 @@ func TestNamespace_isOneForAllLibraries(t *testing.T) {
 	}
 }
 
-// Every request must be counted by some limit.
-func TestDecide_rejectsRequestsThatNoLimitCounts(t *testing.T) {
+// A client of library abuse sees and ends a block by its name.
+func TestBlocks_areThoseOfLibraryAbuse(t *testing.T) {
 	rdb, _ := inProcess(t)
-	p := several()
-	g := newGuard(t, rdb, p, guard.Options{})
-	d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"team=red"}})
-	if err != nil || len(d.Limits) != 1 || !d.Limits[0].Global {
-		t.Errorf("with a global limit: %+v, %v", d, err)
+	p := &policy.Policy{
+		Blocks:    []policy.Block{{Name: "resending", Attempts: policy.CountAll, Tiers: []policy.Tier{{Threshold: 3, Window: time.Hour, Block: time.Hour}}}},
+		Endpoints: []policy.Endpoint{{Name: "resend", Block: "resending", Unbounded: true}},
 	}
-	p = several()
-	p.Endpoints[0].Limits = p.Endpoints[0].Limits[:3]
-	p.Timeout = 10 * time.Second
-	if err := g.SetPolicy(p); err != nil {
+	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1})
+	client, err := abuse.New(rdb, fcall.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"team=red"}}); err == nil {
-		t.Errorf("without: %+v", d)
+	r := guard.Request{Endpoint: "resend", Subjects: []string{"ip=203.0.113.7"}}
+	for range 3 {
+		decide(t, g, r)
+	}
+	subject := fcall.Subject("ip=203.0.113.7")
+	status := func(name string) bool {
+		s, err := client.Status(t.Context(), abuse.StatusParams{Subject: subject, Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Blocked
+	}
+	if !status("resending") || status("guessing") || status("") {
+		t.Errorf("blocked by name: %v, by another name: %v, without one: %v", status("resending"), status("guessing"), status(""))
+	}
+	if u, err := client.Unblock(t.Context(), abuse.UnblockParams{Subject: subject, Name: "resending"}); err != nil || !u.Existed {
+		t.Fatalf("unblock: %+v, %v", u, err)
+	}
+	if d := decide(t, g, r); !d.Allowed {
+		t.Errorf("after unblock: %+v", d)
 	}
 }
 

@@ -39,29 +39,6 @@ func free(t *testing.T, g *guard.Guard) int64 {
 	return d.Limits[0].Remaining + 1
 }
 
-// A repeat of a receipt holds a place as well, or is refused while its first request runs.
-func TestDecide_repeatsHoldPlaces(t *testing.T) {
-	eachWay(t, func(t *testing.T, rdb redis.UniversalClient) {
-		g := newGuard(t, rdb, chat(streams(2), policy.Limit{Name: "minute", Limit: 1, Window: time.Minute}), guard.Options{})
-		r := ada
-		r.Receipt = "r1"
-		first, repeat := decide(t, g, r), decide(t, g, r)
-		if !first.Allowed || !repeat.Allowed || !repeat.Duplicate {
-			t.Fatalf("two of two: %+v and %+v", first, repeat)
-		}
-		for range 7 {
-			if d := decide(t, g, r); d.Allowed || !d.AwaitsPlace {
-				t.Fatalf("one too many at the same time: %+v", d)
-			}
-		}
-		repeat.Charge.End(t.Context(), guard.End{})
-		guard.WaitBackground(g)
-		if d := decide(t, g, r); !d.Allowed || d.Limits[0].Remaining != 0 {
-			t.Errorf("after the repeat: %+v", d)
-		}
-	})
-}
-
 // pass moves the clock of Redis in steps of a third of a lease, as often as guard renews.
 func pass(g *guard.Guard, clock *embedded.ManualClock, d time.Duration) {
 	for step := 10 * time.Second; d > 0; d -= step {
