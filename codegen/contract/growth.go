@@ -122,8 +122,8 @@ func (c *checker) stock(key, kind string, n int, element func(i int) (name, valu
 	}
 }
 
-// grownCalls is how often a library is called for one subject.
-const grownCalls = 1200
+// grownCalls is how often each function of a library is called for one subject.
+const grownCalls = 150
 
 // grown calls the functions of a library again and again, with the same numbers and new names. Of keys that grow all the time, the elements
 // are then repeated ever more often.
@@ -137,8 +137,9 @@ func (c *checker) grown() {
 		c.fill(calls[f])
 	}
 	var half map[string]content
-	for n := range grownCalls {
-		if n == grownCalls/2 {
+	most := grownCalls * len(c.functions)
+	for n := range most {
+		if n == most/2 {
 			c.server.look(c.server.keys())
 			half = maps.Clone(c.server.held)
 		}
