@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/rlfunc/rlfunc/codegen/spec"
 	"github.com/rlfunc/rlfunc/fcall"
@@ -47,11 +46,10 @@ type call struct {
 	several map[string][]string // the subjects of keys of which a call has several
 }
 
-// A value is an argument, or a cell of a row.
+// A value is an argument, or a cell of a row. An optional one without a text is left out.
 type value struct {
-	absent bool
-	text   string // as it travels
-	rows   []row  // of a group
+	text string // as it travels
+	rows []row  // of a group
 }
 
 // A row has a cell for each field that is no key.
@@ -78,58 +76,25 @@ func (v value) clone() value {
 	return v
 }
 
-// has reports whether a row has this text in a cell.
-func (v value) has(cell int, text string) bool {
-	return slices.ContainsFunc(v.rows, func(r row) bool { return r.cells[cell].text == text })
-}
-
-// value returns an argument by its name.
-func (c *call) value(name string) value {
-	for i, p := range c.args {
-		if p.Name == name {
-			return c.values[i]
-		}
+// at returns an argument, or the cell `group.field` of a row.
+func (c *call) at(path string, row int) (arg, *value) {
+	at := c.places[path]
+	f, v := c.args[at[0]], &c.values[at[0]]
+	if at[1] >= 0 {
+		return arg{Field: f.cells[at[1]]}, &v.rows[row].cells[at[1]]
 	}
-	return value{absent: true}
-}
-
-// cell returns the text of a row's field.
-func (r row) cell(g spec.Field, name string) string {
-	for i := range r.cells {
-		if fields := cells(g); fields[i].Name == name {
-			return r.cells[i].text
-		}
-	}
-	return ""
-}
-
-// cellsOf keeps what cells has made, by the first of a group's fields.
-var cellsOf sync.Map
-
-// cells are the fields of a row that have cells.
-func cells(g spec.Field) []spec.Field {
-	if len(g.Fields) == 0 {
-		return nil
-	}
-	if made, ok := cellsOf.Load(&g.Fields[0]); ok {
-		return made.([]spec.Field)
-	}
-	made := slices.DeleteFunc(slices.Clone(g.Fields), func(f spec.Field) bool { return f.Kind == spec.KindKey })
-	cellsOf.Store(&g.Fields[0], made)
-	return made
+	return f, v
 }
 
 // each visits the arguments and the cells of rows, with their fields, for a change or none.
 func (c *call) each(visit func(f spec.Field, v *value)) {
 	for i, p := range c.args {
 		if len(p.Fields) == 0 {
-			visit(p, &c.values[i])
-			continue
+			visit(p.Field, &c.values[i])
 		}
-		fields := cells(p)
 		for _, r := range c.values[i].rows {
 			for n := range r.cells {
-				visit(fields[n], &r.cells[n])
+				visit(p.cells[n], &r.cells[n])
 			}
 		}
 	}
@@ -139,7 +104,7 @@ func (c *call) each(visit func(f spec.Field, v *value)) {
 func (c *call) rename(n int, now int64) {
 	for i, p := range c.args {
 		switch v := &c.values[i]; {
-		case v.absent || slices.ContainsFunc(c.Params, func(k spec.Field) bool {
+		case v.text == "" && p.Optional || slices.ContainsFunc(c.Params, func(k spec.Field) bool {
 			return k.SuffixOf == p.Name || slices.Contains(k.SuffixBy, p.Name) || k.With == p.Name
 		}):
 		case p.Kind == spec.KindText && p.Max >= 6:
@@ -162,33 +127,40 @@ type keyed struct {
 
 // keys are those of the call, in the order in which they are sent.
 func (c *call) keys() (out []keyed) {
-	add := func(f spec.Field, subject, suffix string, cell func(name string) string) {
-		for _, part := range f.SuffixBy { // the texts of durations are plain
-			suffix = fcall.Suffix(suffix, cell(part))
+	add := func(k spec.Field, subject, group string, row int) {
+		text := func(name string) string {
+			if name == "" {
+				return ""
+			}
+			_, v := c.at(group+name, row)
+			return v.text
 		}
-		name := fcall.Key(agreed.Namespace, fcall.Subject(subject), suffix)
-		if f.SuffixOf != "" {
-			name = fcall.KeyOf(agreed.Namespace, fcall.Tag(fcall.Subject(subject)), suffix, cell(f.SuffixOf))
+		suffix := cmp.Or(text(k.SuffixKind), k.Suffix)
+		for _, part := range k.SuffixBy { // the texts of durations are plain
+			suffix = fcall.Suffix(suffix, text(part))
 		}
-		out = append(out, keyed{name, f})
+		out = append(out, keyed{fcall.KeyOf(agreed.Namespace, fcall.Tag(fcall.Subject(subject)), suffix, text(k.SuffixOf)), k})
 	}
 	for _, k := range c.Keys() {
-		if v := c.value(k.With); k.Several || k.With != "" && (v.absent || v.text == "" && len(v.rows) == 0) {
-			continue
+		if k.With != "" {
+			if _, v := c.at(k.With, 0); v.text == "" && len(v.rows) == 0 {
+				continue
+			}
 		}
-		add(k, cmp.Or(c.of[k.With], c.subject), k.Suffix, func(name string) string { return c.value(name).text })
+		if !k.Several {
+			add(k, cmp.Or(c.of[k.With], c.subject), "", 0)
+		}
 	}
 	for i, g := range c.args {
-		for _, r := range c.values[i].rows {
-			cell := func(name string) string { return r.cell(g, name) }
+		for n, r := range c.values[i].rows {
 			for _, k := range g.Keys() {
-				add(k, cmp.Or(r.of, c.subject), cmp.Or(cell(k.SuffixKind), k.Suffix), cell)
+				add(k, cmp.Or(r.of, c.subject), g.Name+".", n)
 			}
 		}
 	}
 	for _, k := range c.Keys() {
 		for _, s := range c.several[k.Name] {
-			add(k, s, k.Suffix, nil)
+			add(k, s, "", 0)
 		}
 	}
 	return out
@@ -202,25 +174,21 @@ func (c *call) words() []string {
 		out = append(out, k.name)
 	}
 	for i, p := range c.args {
+		text := c.values[i].text
 		if p.Kind == spec.KindGroup {
-			out = append(out, pack(p, c.values[i]))
-		} else {
-			out = append(out, c.values[i].text)
+			_, least := p.Field.Cells()
+			packed := fcall.NewPacker(least)
+			for _, r := range c.values[i].rows {
+				packed.Row("")
+				for _, cell := range r.cells {
+					packed.OptText(cell.text)
+				}
+			}
+			text = packed.Pack().String()
 		}
+		out = append(out, text)
 	}
 	return out
-}
-
-func pack(g spec.Field, v value) string {
-	_, least := g.Cells()
-	p := fcall.NewPacker(least)
-	for _, r := range v.rows {
-		p.Row("")
-		for _, cell := range r.cells {
-			p.OptText(cell.text)
-		}
-	}
-	return p.Pack().String()
 }
 
 // durations are the spans that a call passes, and those that it means by leaving them out, in microseconds.

@@ -169,9 +169,9 @@ func (c *checker) explore(calls int, o Options) {
 		}
 		switch {
 		case len(kept) > 0 && r < 3:
-			steps = c.further(recent(c.drawer, kept))
+			steps = c.further(pick(c.drawer, kept))
 		case len(kept) > 0 && r < 10:
-			steps = c.mutate(recent(c.drawer, kept))
+			steps = c.mutate(pick(c.drawer, kept))
 		default:
 			steps = c.sequence(foreign && n%2 == 0)
 		}
@@ -271,11 +271,8 @@ var ofCalls = []string{"refusal-writes", "missing-ttl", "shortened-ttl", "unit",
 
 // finding makes one of the function of a call.
 func finding(op *call, rule string, line int, text string) Finding {
-	f := Finding{Rule: rule, Function: op.lib.Spec.Name + "." + op.Name, File: op.File, Line: op.Line, Text: text}
-	if i := slices.Index(op.lib.functions, op.function); i >= 0 {
-		f.File = op.lib.Files[i].Path
-	}
-	at, ok := op.lib.locate(line)
+	f := Finding{Rule: rule, Function: op.name, File: op.path, Line: op.Line, Text: text}
+	at, ok := op.lib.authors[line]
 	if own := slices.ContainsFunc(op.lib.Files, func(f *luasrc.File) bool { return f.Path == at.File }); ok && line > 0 && (own || !slices.Contains(ofCalls, rule)) {
 		f.File, f.Line = at.File, at.Line
 	}
@@ -371,7 +368,7 @@ func (c *checker) step(s *Step) (found []Finding, lost string) {
 		c.refused++
 	}
 	for _, f := range w.causes() {
-		if !c.known[[2]string{op.lib.Spec.Name + "." + op.Name, f.rule}] {
+		if !c.known[[2]string{op.name, f.rule}] {
 			found = append(found, finding(op, f.rule, f.line, f.text))
 		}
 	}
@@ -385,7 +382,7 @@ func (c *checker) again(steps []Step, first []any) {
 		return
 	}
 	for i := range min(len(first), len(second)) {
-		if !equal(first[i], second[i]) {
+		if !reflect.DeepEqual(first[i], second[i]) {
 			f := finding(steps[i].call, "unstable", 0, fmt.Sprintf("the same calls on the same keys answer %s the second time, and %s the first", brief([]string{fmt.Sprint(second[i])}), brief([]string{fmt.Sprint(first[i])})))
 			f.Steps = slices.Clone(steps[:i+1])
 			c.keep(f)
@@ -394,19 +391,10 @@ func (c *checker) again(steps []Step, first []any) {
 	}
 }
 
-func equal(a, b any) bool {
-	x, failed := a.(error)
-	y, failed2 := b.(error)
-	if failed && failed2 {
-		return x.Error() == y.Error()
-	}
-	return failed == failed2 && reflect.DeepEqual(a, b)
-}
-
 // harmful checks whether a later call can tell that a refused one has removed something.
 func (c *checker) harmful(steps []Step, at int) {
 	op := steps[at].call
-	if c.known[[2]string{op.lib.Spec.Name + "." + op.Name, "refusal-writes"}] {
+	if c.known[[2]string{op.name, "refusal-writes"}] {
 		return
 	}
 	for range 6 {
@@ -419,12 +407,12 @@ func (c *checker) harmful(steps []Step, at int) {
 		last.call = probe.call
 		without := c.play(append(slices.Clone(steps[:at]), last))
 		with := c.play(append(slices.Clone(steps[:at+1]), probe))
-		if c.watch.random || len(without.replies) != at+1 || len(with.replies) != at+2 || equal(without.replies[at], with.replies[at+1]) {
+		if c.watch.random || len(without.replies) != at+1 || len(with.replies) != at+2 || reflect.DeepEqual(without.replies[at], with.replies[at+1]) {
 			continue
 		}
 		f := finding(op, "refusal-writes", c.watch.line, fmt.Sprintf("removes something in a call that fails or is refused: after it %s answers %s, and without it %s",
 			probe.call.Name, brief([]string{fmt.Sprint(with.replies[at+1])}), brief([]string{fmt.Sprint(without.replies[at])})))
-		f.File, f.Line = op.lib.Files[slices.Index(op.lib.functions, op.function)].Path, op.Line
+		f.File, f.Line = op.path, op.Line
 		f.Steps = append(slices.Clone(steps[:at+1]), probe)
 		c.keep(f)
 		return
@@ -437,7 +425,7 @@ func (c *checker) lines() (run, not []Place) {
 	for _, l := range c.libs {
 		blocks, reached := c.watch.blocks[l.Spec.Server], c.watch.reached[l.Spec.Server]
 		for i, b := range blocks {
-			at, ok := l.locate(b.Line)
+			at, ok := l.authors[b.Line]
 			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.File })
 			switch {
 			case !ok:

@@ -26,8 +26,8 @@ type drawer struct {
 	tame   bool        // no number at its greatest
 	sparse bool        // optional arguments are mostly absent
 	plain  bool        // foreign content is names and whole numbers
-	narrow []string    // the only texts, in sequences that are about few things
-	cast   []*function // those that the sequence calls
+	narrow bool        // the sequence is about few things: each call passes what an earlier one has passed
+	cast   []*function // those that it calls
 }
 
 func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
@@ -37,7 +37,6 @@ func newDrawer(seed uint64, libs []*Library, fills map[string]bool) *drawer {
 		d.words.texts = append(d.words.texts, l.words.texts...)
 		d.words.numbers = append(d.words.numbers, l.words.numbers...)
 		d.words.json = d.words.json || l.words.json
-		d.words.packs = d.words.packs || l.words.packs
 	}
 	return d
 }
@@ -47,9 +46,9 @@ func (d *drawer) start() {
 	d.used, d.keys, d.now = map[spec.Kind][]string{}, nil, Start.UnixMicro()
 	d.calls = nil
 	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
-	d.narrow, d.cast = nil, d.functions
-	if len(d.functions) > 1 && d.IntN(4) == 0 {
-		d.narrow, d.cast = []string{"a", "b"}, nil
+	d.narrow, d.cast = len(d.functions) > 1 && d.IntN(4) == 0, d.functions
+	if d.narrow {
+		d.cast = nil
 		for range 4 {
 			d.cast = append(d.cast, pick(d, d.functions))
 		}
@@ -73,26 +72,18 @@ func (d *drawer) text(f spec.Field) string {
 	switch n := d.IntN(100); {
 	case d.words.json && f.Max >= 256 && d.percent(70): // a document, and no name
 		return d.json()
-	case d.narrow != nil:
-		return pick(d, d.narrow)
+	case d.narrow:
+		return pick(d, hostile[:2])
 	case n < 45:
 		return pick(d, hostile[:4])
-	case n < 69:
+	case n < 70:
 		return pick(d, hostile)
-	case n < 75:
+	case n < 76:
 		return pick(d, spellings)
-	case n < 85 && len(d.words.texts) > 0:
+	case n < 87 && len(d.words.texts) > 0:
 		return pick(d, d.words.texts)
-	case n < 87 && len(d.keys) > 0:
-		return pick(d, d.keys).name
-	case n < 92:
-		return "m" + strconv.Itoa(d.IntN(1000))
-	case n < 95:
-		return ""
-	case n < 98 && f.Max <= 300:
-		return strings.Repeat("k", int(f.Max))
 	}
-	return "a"
+	return "m" + strconv.Itoa(d.IntN(1000))
 }
 
 var atoms = []string{"null", "true", `"x"`, `"5"`, "-1", "1.5", "{}", "[]", "0", "1", "7", "42"}
@@ -132,26 +123,18 @@ const day = 86_400_000_000
 func (d *drawer) number(f spec.Field) int64 {
 	lo, hi := f.Min, f.Max
 	switch r := d.IntN(100); {
-	case r < 12:
+	case r < 15:
 		return lo
-	case r < 20 && !d.tame:
+	case r < 25 && !d.tame:
 		return hi
-	case r < 24:
-		return lo + 1
-	case r < 27 && !d.tame:
-		return hi - 1
-	case r < 50 && lo < 0:
-		return int64(d.IntN(9)) - 4
 	case r < 50:
-		return lo + int64(d.IntN(6))
-	case r < 60 && len(d.words.numbers) > 0:
+		return max(lo, -3) + int64(d.IntN(6))
+	case r < 62 && len(d.words.numbers) > 0:
 		return pick(d, d.words.numbers) + int64(d.IntN(3)) - 1
-	case r < 78 && f.Kind == spec.KindDuration:
+	case r < 80 && f.Kind == spec.KindDuration:
 		return pick(d, spans)
 	case r < 85 && f.Kind == spec.KindTime:
 		return d.now + pick(d, []int64{0, 1, -1, 1000, -1000, 1_000_000, -1_000_000, 3_600_000_000, -3_600_000_000, 40 * day})
-	case r < 90:
-		return pick(d, []int64{0, 1, 2, 3, 10, 100, 1000})
 	}
 	n := int64(math.Exp(d.Float64()*math.Log(float64(hi-lo)+1))) - 1 // each order of magnitude is as likely
 	if d.tame && n > 1_000_000_000 {
@@ -173,10 +156,7 @@ func (d *drawer) float(f spec.Field) string {
 // scalar draws a value that is no group.
 func (d *drawer) scalar(f spec.Field) (v value) {
 	if f.Optional && (d.percent(40) || d.sparse && d.percent(75)) {
-		if word, _ := f.DefaultWord(); f.Kind == spec.KindDuration && word != "" {
-			d.use(f.Kind, word)
-		}
-		return value{absent: true}
+		return value{}
 	}
 	draw := func() string {
 		switch f.Kind {
@@ -208,7 +188,6 @@ func (d *drawer) scalar(f spec.Field) (v value) {
 	if v.text != "" {
 		d.use(f.Kind, v.text)
 	}
-	v.absent = f.Optional && v.text == ""
 	return v
 }
 
@@ -218,22 +197,13 @@ func (d *drawer) use(k spec.Kind, text string) {
 	}
 }
 
-// like is a name for arguments that may be passed for each other.
-func like(f spec.Field) string {
-	name := f.Name + " " + string(f.Kind)
-	for _, c := range cells(f) {
-		name += " " + c.Name + " " + string(c.Kind)
-	}
-	return name
-}
-
 // fits reports whether an argument takes a value that another one has.
 func fits(f spec.Field, v value) bool {
 	switch n, err := strconv.ParseInt(v.text, 10, 64); {
 	case f.Kind == spec.KindGroup:
 		return int64(len(v.rows)) >= f.Min && int64(len(v.rows)) <= f.Max
-	case v.absent:
-		return f.Optional
+	case v.text == "" && f.Optional:
+		return true
 	case f.Kind == spec.KindText:
 		return int64(len(v.text)) >= f.Min && int64(len(v.text)) <= f.Max
 	case f.Kind == spec.KindEnum:
@@ -249,7 +219,8 @@ func (d *drawer) follow(c, earlier *call) {
 	c.subject = earlier.subject
 	for i, f := range c.args {
 		for j, g := range earlier.args {
-			if v := earlier.values[j]; like(f) == like(g) && fits(f, v) && d.percent(85) {
+			alike := f.Name == g.Name && slices.EqualFunc(f.cells, g.cells, func(a, b spec.Field) bool { return a.Name == b.Name && a.Kind == b.Kind })
+			if v := earlier.values[j]; alike && f.Kind == g.Kind && fits(f.Field, v) && d.percent(90) {
 				c.values[i] = v.clone()
 			}
 		}
@@ -257,13 +228,13 @@ func (d *drawer) follow(c, earlier *call) {
 }
 
 // value draws an argument.
-func (d *drawer) value(f spec.Field) value {
+func (d *drawer) value(f arg) value {
 	if f.Kind != spec.KindGroup {
-		return d.scalar(f)
+		return d.scalar(f.Field)
 	}
 	n := f.Min
 	switch r := d.IntN(100); {
-	case f.Optional && d.IntN(3) == 0, r < 15:
+	case f.Optional && d.IntN(3) == 0, r < 15, d.sparse && r < 80:
 	case r < 65:
 		n += int64(d.IntN(3))
 	case r < 95:
@@ -275,12 +246,12 @@ func (d *drawer) value(f spec.Field) value {
 	}
 	n = max(min(n, f.Max), f.Min)
 	v := value{}
-	fields, differ := cells(f), d.percent(70)
+	differ := d.percent(70)
 	for range n {
-		r := row{cells: make([]value, len(fields))}
-		for i, c := range fields {
+		r := row{cells: make([]value, len(f.cells))}
+		for i, c := range f.cells {
 			r.cells[i] = d.scalar(c)
-			for try := 0; differ && try < 3 && (c.Kind == spec.KindEnum || c.Kind == spec.KindText) && v.has(i, r.cells[i].text); try++ {
+			for try := 0; differ && try < 3 && (c.Kind == spec.KindEnum || c.Kind == spec.KindText) && slices.ContainsFunc(v.rows, func(o row) bool { return o.cells[i].text == r.cells[i].text }); try++ {
 				r.cells[i] = d.scalar(c)
 			}
 		}
@@ -297,7 +268,7 @@ var subjects = []string{"u", "v", "w"}
 // call draws a call of any function.
 func (d *drawer) call() *call {
 	c := &call{function: pick(d, d.cast), subject: "u"}
-	if d.IntN(4) == 0 && d.narrow == nil {
+	if d.IntN(4) == 0 && !d.narrow {
 		c.subject = pick(d, subjects)
 	}
 	worked := d.worked[c.function]
@@ -344,7 +315,7 @@ func (d *drawer) fill(c *call) {
 
 // join makes a call one of the sequence: it may pass what an earlier one has passed.
 func (d *drawer) join(c *call) {
-	if len(d.calls) > 0 && d.percent(40) {
+	if len(d.calls) > 0 && (d.narrow || d.percent(40)) {
 		d.follow(c, pick(d, d.calls))
 	}
 	d.obey(c)
@@ -393,12 +364,10 @@ func (d *drawer) advance() int64 {
 // sequence draws steps.
 func (d *drawer) sequence(foreign bool) (out []Step) {
 	d.start()
-	n := 1 + d.IntN(3)
-	if d.IntN(2) == 0 {
-		n += d.IntN(8)
-	}
-	if d.narrow != nil {
-		n = 8 + d.IntN(13)
+	n := 1 + d.IntN(10)
+	if d.narrow {
+		n = 4 + d.IntN(13)
+		d.call() // what comes back later: what is acquired may be what will be released
 	}
 	for range n {
 		s := Step{}
@@ -415,46 +384,35 @@ func (d *drawer) sequence(foreign bool) (out []Step) {
 	return out
 }
 
-// crowd draws many steps: most are one call with the same numbers, which are at their greatest or their least. What a bound of a hundred says
-// is seen to hold. The first rounds, one for each function, pass new names and have other calls between; later ones may repeat one name, without
-// others before the end.
+// crowd draws many steps: most are one call with the same numbers and new names, whose counts are at their greatest or their least. What a
+// bound of a hundred says is seen to hold.
 func (d *drawer) crowd(round int) (out []Step) {
 	d.start()
-	d.tame, d.narrow = true, nil
+	d.tame, d.narrow = true, false
 	extreme := func(f *function, highest bool) *call {
 		c := &call{function: f, subject: "u"}
 		d.fill(c)
 		c.each(func(p spec.Field, v *value) {
-			if p.Kind != spec.KindCount {
-				return
+			n := pick(d, []int64{p.Min, p.Max, p.Max})
+			if highest {
+				n = min(p.Max, 1000)
 			}
-			switch n := pick(d, []int64{p.Min, p.Max, p.Max, -1}); {
-			case p.Max > 1000 && highest && n > p.Min:
-				*v = value{text: "1000"}
-			case p.Max > 1000:
-			case highest:
-				*v = value{text: strconv.FormatInt(p.Max, 10)}
-			case n >= 0:
-				*v = value{text: strconv.FormatInt(n, 10)}
+			if p.Kind == spec.KindCount && n <= 1000 {
+				v.text = strconv.FormatInt(n, 10)
 			}
 		})
 		d.obey(c)
 		return c
 	}
-	first := round < len(d.functions)
-	renamed, quiet := first || d.IntN(2) > 0, !first && d.IntN(3) > 0
-	main := extreme(d.functions[round%len(d.functions)], first || d.IntN(3) > 0)
+	main := extreme(d.functions[round%len(d.functions)], true)
 	pause := pick(d, []int64{0, 1, 1000, d.advance(), int64(math.Exp(d.Float64() * math.Log(40*day)))})
-	if all := main.durations(); len(all) > 0 && !first && d.IntN(2) == 0 { // so many calls within it
-		pause = pick(d, all) / pick(d, []int64{3, 10, 50})
-	}
 	for n := range crowded {
 		s := Step{Advance: max(pause, 0), call: main.clone()}
-		if n%8 == 0 && !quiet || n > crowded-40 {
+		if n%8 == 0 || n > crowded-40 {
 			s.call = extreme(pick(d, d.functions), false)
 		}
 		d.now += s.Advance
-		if renamed && d.IntN(8) > 0 {
+		if d.IntN(8) > 0 {
 			s.call.rename(n, d.now)
 		}
 		out = append(out, s)
@@ -524,24 +482,11 @@ func (d *drawer) mutate(steps []Step) []Step {
 	return out
 }
 
-// changed is a call with another argument, or another cell of a row.
+// changed is a call with another argument.
 func (d *drawer) changed(c *call) *call {
 	c = c.clone()
 	i := d.IntN(len(c.args))
-	if rows, fields := c.values[i].rows, cells(c.args[i]); len(rows) > 0 && d.IntN(2) == 0 {
-		j := d.IntN(len(fields))
-		pick(d, rows).cells[j] = d.scalar(fields[j])
-	} else {
-		c.values[i] = d.value(c.args[i])
-	}
+	c.values[i] = d.value(c.args[i])
 	d.obey(c)
 	return c
-}
-
-// recent picks one of the last that were added, as often as any: what has come furthest is among them.
-func recent[T any](d *drawer, from []T) T {
-	if d.IntN(2) == 0 {
-		from = from[max(0, len(from)-6):]
-	}
-	return pick(d, from)
 }

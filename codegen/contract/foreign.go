@@ -13,9 +13,6 @@ var kinds = map[string]string{"string": "SET", "list": "RPUSH", "set": "SADD", "
 // garbage are texts that no library has written.
 var garbage = []string{"x", "", "0", "1", "5", "-1", "1.5", "1e2", "9007199254740993", "nan", "{}", "a:b", "[1]", "\n", "1:2"}
 
-// packs are texts of cmsgpack.
-var packs = []string{"\x90", "\x91\x01", "\x92\xc3\x05", "\x92\xa1a\x05", "\x93\x01\x02\x03", "\x92", "\x92\x91\x01\x92\xa1a\xa1b", "\x80", "\xc3", "\x81\xa1a\x01", "\x93\xc2\xa1x\xc0", "\x91\x92\xa1a\x01"}
-
 // foreign draws content that another program has put under a key of the sequence. Plain content is what an operator might have put
 // there, names and whole numbers, and only under keys that the library itself does not fill. The rest is garbage.
 func (d *drawer) foreign() (commands [][]string, isGarbage bool) {
@@ -23,11 +20,6 @@ func (d *drawer) foreign() (commands [][]string, isGarbage bool) {
 		return nil, false
 	}
 	k := pick(d, d.keys)
-	for range 4 {
-		if d.plain && d.fills[suffixOf(k.name)] {
-			k = pick(d, d.keys)
-		}
-	}
 	if d.plain && d.fills[suffixOf(k.name)] {
 		return nil, false
 	}
@@ -60,17 +52,8 @@ func (d *drawer) content(kind, key string) []string {
 		element, score, name = d.whole, d.whole, d.name
 	}
 	words := []string{kinds[kind], key}
-	if kind == "hash" && d.plain && len(d.words.texts) > 0 && d.percent(30) { // a whole record
-		for _, name := range d.words.texts[:min(len(d.words.texts), 12)] {
-			words = append(words, name, d.whole())
-		}
-		return words
-	}
 	switch kind {
 	case "string":
-		if d.IntN(8) == 0 {
-			return append(words, "\xff\xff\xff\xff") // of bits
-		}
 		return append(words, element())
 	case "stream":
 		return append(words, "*", name(), element())
@@ -112,8 +95,6 @@ func (d *drawer) name() string {
 
 func (d *drawer) odd() string {
 	switch {
-	case d.words.packs && d.IntN(2) == 0:
-		return pick(d, packs)
 	case d.words.json && d.percent(75):
 		return d.object()
 	case d.IntN(2) == 0:

@@ -32,44 +32,54 @@ type Library struct {
 // A function is what calls of it need to know.
 type function struct {
 	*spec.Function
-	lib   *Library
-	args  []spec.Field // the parameters that are no keys
-	rules []*rule.Expression
-	at    map[string][2]int // the arguments and cells, by their paths: which argument, and which of its cells or -1
+	lib    *Library
+	name   string // "ratelimit.gcra"
+	path   string // of its file
+	args   []arg  // the parameters that are no keys
+	rules  []*rule.Expression
+	places map[string][2]int // the arguments and cells, by their paths: which argument, and which of its cells or -1
+}
+
+// An arg is an argument; one that is a group has cells, the fields of a row that are no keys.
+type arg struct {
+	spec.Field
+	cells []spec.Field
 }
 
 // Of bundles a library that has been read from its source.
 func Of(lib *source.Library) *Library { return of(lib, bundle.Write(lib)) }
 
 func of(lib *source.Library, code string) *Library {
-	l := &Library{Library: lib, Code: code, words: wordsOf(lib), ignored: map[Place][]string{}, authors: map[int]Place{}}
+	l := &Library{Library: lib, Code: code, ignored: map[Place][]string{}, authors: map[int]Place{}}
 	for i, line := range strings.Split(l.Code, "\n") {
 		b, _ := marks.ReadBlock(line)
 		for n := 1; b.File != "" && n <= b.Lines; n++ {
 			l.authors[i+1+n] = Place{b.File, n}
 		}
 	}
+	l.words = wordsOf(l.sources())
 	for i := range lib.Spec.Functions {
-		f := &function{Function: &lib.Spec.Functions[i], lib: l, rules: expressions(&lib.Spec.Functions[i])}
-		for _, p := range f.Params {
-			if p.Kind != spec.KindKey {
-				f.args = append(f.args, p)
-			}
+		f := &function{Function: &lib.Spec.Functions[i], lib: l, name: lib.Spec.Name + "." + lib.Spec.Functions[i].Name, path: lib.Files[i].Path, places: map[string][2]int{}}
+		for i := range f.Rules {
+			f.rules = append(f.rules, rule.Of(f.Function, &f.Rules[i]))
 		}
-		f.at = map[string][2]int{}
-		for i, p := range f.args {
-			f.at[p.Name] = [2]int{i, -1}
-			for j, c := range cells(p) {
-				f.at[p.Name+"."+c.Name] = [2]int{i, j}
+		for _, p := range f.Params {
+			if p.Kind == spec.KindKey {
+				continue
 			}
+			cells, _ := p.Cells()
+			f.places[p.Name] = [2]int{len(f.args), -1}
+			for j, c := range cells {
+				f.places[p.Name+"."+c.Name] = [2]int{len(f.args), j}
+			}
+			f.args = append(f.args, arg{p, cells})
 		}
 		l.functions = append(l.functions, f)
 	}
-	for _, file := range lib.Files {
-		l.readIgnores(file)
-	}
-	for _, used := range lib.Libs {
-		l.readIgnores(used.File)
+	for _, file := range l.sources() {
+		for line, rules := range vet.Ignored(file) {
+			l.ignored[Place{file.Path, line}] = rules
+		}
 	}
 	return l
 }
@@ -83,22 +93,18 @@ func Read(lib *fcall.Library) (*Library, error) {
 	return of(own, lib.Code), nil
 }
 
-// readIgnores notes which rules an author has silenced on which lines.
-func (l *Library) readIgnores(src *luasrc.File) {
-	for line, rules := range vet.Ignored(src) {
-		l.ignored[Place{src.Path, line}] = rules
+// sources are the library's own files, and those that it uses.
+func (l *Library) sources() []*luasrc.File {
+	all := slices.Clone(l.Files)
+	for _, used := range l.Libs {
+		all = append(all, used.File)
 	}
+	return all
 }
 
 // silenced reports whether the author has silenced a finding.
 func (l *Library) silenced(f Finding) bool {
 	return slices.Contains(l.ignored[Place{f.File, f.Line}], f.Rule)
-}
-
-// locate finds the author's line of a line of the bundle; ok is false for generated code.
-func (l *Library) locate(line int) (at Place, ok bool) {
-	at, ok = l.authors[line]
-	return at, ok
 }
 
 // forever reports whether a header says that a key may stay without an expiry.
@@ -128,15 +134,13 @@ type words struct {
 	texts   []string
 	numbers []int64
 	json    bool // it reads JSON
-	packs   bool // it reads cmsgpack
 }
 
-func wordsOf(lib *source.Library) (out words) {
+func wordsOf(files []*luasrc.File) (out words) {
 	texts, numbers := map[string]bool{}, map[int64]bool{}
-	read := func(source string) {
-		source = comment.ReplaceAllString(source, "")
+	for _, file := range files {
+		source := comment.ReplaceAllString(file.Text, "")
 		out.json = out.json || strings.Contains(source, "cjson")
-		out.packs = out.packs || strings.Contains(source, "cmsgpack")
 		for _, m := range selected.FindAllStringSubmatch(source, -1) {
 			texts[m[1]] = m[1] != "call"
 		}
@@ -149,12 +153,6 @@ func wordsOf(lib *source.Library) (out words) {
 			n, _ := strconv.ParseInt(m, 10, 64)
 			numbers[n] = true
 		}
-	}
-	for _, f := range lib.Files {
-		read(f.Text)
-	}
-	for _, used := range lib.Libs {
-		read(used.File.Text)
 	}
 	for _, name := range []string{"nil", "boolean", "number", "string", "table", "function"} { // of type(x)
 		delete(texts, name)

@@ -30,7 +30,8 @@ func (c *call) broken() (*rule.Expression, int) {
 	for _, e := range c.rules {
 		rows := 1
 		if e.Group() != "" {
-			rows = len(c.value(e.Group()).rows)
+			_, v := c.at(e.Group(), 0)
+			rows = len(v.rows)
 		}
 		for row := range rows {
 			if !e.Holds(c.getter(row)) {
@@ -44,21 +45,16 @@ func (c *call) broken() (*rule.Expression, int) {
 // getter gives the arguments of a call, and the fields of a row, to a rule.
 func (c *call) getter(row int) func(path string) any {
 	return func(path string) any {
-		at := c.at[path]
-		f, v := c.args[at[0]], c.values[at[0]]
+		f, v := c.at(path, row)
 		switch {
-		case at[1] >= 0:
-			f, v = cells(f)[at[1]], v.rows[row].cells[at[1]]
-		case len(f.Fields) > 0:
+		case f.Kind == spec.KindGroup:
 			return rule.Rows(len(v.rows))
-		}
-		n, err := strconv.ParseFloat(v.text, 64)
-		switch {
-		case v.absent || v.text == "" && f.Optional:
-			return rule.Absent(f)
+		case v.text == "" && f.Optional:
+			return rule.Absent(f.Field)
 		case f.Kind == spec.KindBool:
 			return v.text == "1"
-		case (f.Kind.Integer() || f.Kind == spec.KindFloat) && err == nil:
+		case f.Kind.Integer() || f.Kind == spec.KindFloat:
+			n, _ := strconv.ParseFloat(v.text, 64)
 			return n
 		}
 		return v.text
@@ -71,14 +67,10 @@ func (d *drawer) repair(c *call, e *rule.Expression, row int) {
 	if path == "" || d.percent(10) {
 		path, to = pick(d, e.Paths()), rule.Other{}
 	}
-	at := c.at[path]
-	f, v := c.args[at[0]], &c.values[at[0]]
-	if at[1] >= 0 {
-		f, v = cells(f)[at[1]], &v.rows[row].cells[at[1]]
-	}
+	f, v := c.at(path, row)
 	switch to := to.(type) {
 	case nil:
-		*v = value{absent: true}
+		*v = value{}
 		return
 	case bool:
 		*v = value{text: "0"}
@@ -102,12 +94,4 @@ func (d *drawer) repair(c *call, e *rule.Expression, row int) {
 		f.Optional = false
 	}
 	*v = d.value(f)
-}
-
-// expressions reads the rules of a function.
-func expressions(fn *spec.Function) (all []*rule.Expression) {
-	for i := range fn.Rules {
-		all = append(all, rule.Of(fn, &fn.Rules[i]))
-	}
-	return all
 }

@@ -105,9 +105,9 @@ func (c *call) fields() (out []string) {
 		switch {
 		case p.Kind == spec.KindGroup && len(v.rows) == 0:
 		case p.Kind == spec.KindGroup:
-			add(p.Name, rows(pkg, goclient.RowType(owner, p), p, v))
-		case !v.absent:
-			add(p.Name, literal(pkg, owner, p, v.text))
+			add(p.Name, rows(pkg, goclient.RowType(owner, p.Field), p.cells, v))
+		case v.text != "" || !p.Optional:
+			add(p.Name, literal(pkg, owner, p.Field, v.text))
 		}
 		if of := c.of[p.Name]; of != "" {
 			add(p.Name+"_of", strconv.Quote(of))
@@ -122,12 +122,12 @@ func (c *call) fields() (out []string) {
 }
 
 // rows is the Go literal of a group's rows, whose type is a generated one.
-func rows(pkg, kind string, g spec.Field, v value) string {
-	fields, all := cells(g), make([]string, len(v.rows))
+func rows(pkg, kind string, fields []spec.Field, v value) string {
+	all := make([]string, len(v.rows))
 	for i, r := range v.rows {
 		var out []string
 		for j, cell := range r.cells {
-			if cell.absent {
+			if cell.text == "" && fields[j].Optional {
 				continue
 			}
 			if text := literal(pkg, kind, fields[j], cell.text); text != "" {

@@ -54,6 +54,21 @@ func (c *checker) shrink(f Finding) Finding {
 			changed = c.simplify(i, &f, change) || changed
 		}
 	}
+	steps, names := slices.Clone(f.Steps), map[string]string{"": ""}
+	for i := range steps { // the texts that are left are a, b, c as they come
+		steps[i].call = steps[i].call.clone()
+		steps[i].call.each(func(p spec.Field, v *value) {
+			if p.Kind != spec.KindText {
+				return
+			}
+			if _, named := names[v.text]; !named {
+				names[v.text] = string(rune('a' - 1 + len(names)))
+			}
+			v.text = names[v.text]
+		})
+	}
+	tries = 0
+	still(steps)
 	return f
 }
 
@@ -99,11 +114,11 @@ func (c *checker) simplify(i int, f *Finding, change func(i int, to func(s *Step
 
 // simpler are values that a reader would rather see, the plainest first.
 func simpler(p spec.Field, v value) (out []value) {
-	if v.absent {
-		return nil
-	}
 	if p.Optional {
-		out = append(out, value{absent: true})
+		if v.text == "" {
+			return nil
+		}
+		out = append(out, value{})
 	}
 	switch {
 	case p.Kind.Integer():
@@ -116,9 +131,6 @@ func simpler(p spec.Field, v value) (out []value) {
 	case p.Kind == spec.KindText:
 		if v.text != "a" && p.Min <= 1 && p.Max >= 1 {
 			out = append(out, value{text: "a"})
-		}
-		if len(v.text) > 8 && p.Min <= 8 {
-			out = append(out, value{text: v.text[:8]})
 		}
 	case p.Kind == spec.KindEnum && v.text != p.Values[0]:
 		out = append(out, value{text: p.Values[0]})

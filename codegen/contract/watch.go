@@ -48,7 +48,11 @@ type watch struct {
 	passed  map[string]bool // what callers have passed
 	names   map[any]bool    // the texts among that
 
-	// of the running call
+	ran
+}
+
+// What the running call does.
+type ran struct {
 	lib     *Library
 	fn      *function
 	running bool
@@ -57,7 +61,6 @@ type watch struct {
 	// what of its answer may differ between servers, as Step has it
 	unordered, ids bool
 	values         []any // what the function has returned; nil: the generated checks have refused the call
-	steps          int
 	commands       int
 	clocks         int
 	cost           int
@@ -104,7 +107,6 @@ func newWatch(libs []*Library) *watch {
 	w := &watch{
 		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{}, cleanly: map[string][]bool{}, answers: map[[2]int]bool{},
 		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{}, names: map[any]bool{},
-		written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{}, stored: map[[2]string]string{}, reads: map[string]int{},
 	}
 	for _, l := range libs {
 		w.libs[l.Spec.Server] = l
@@ -114,15 +116,7 @@ func newWatch(libs []*Library) *watch {
 
 // begin forgets the call before.
 func (w *watch) begin() {
-	w.fn, w.values, w.steps, w.commands, w.clocks, w.cost, w.line, w.removed, w.excused, w.blind = nil, nil, 0, 0, 0, 0, 0, false, false, false
-	w.unordered, w.ids = false, false
-	clear(w.written)
-	clear(w.touched)
-	clear(w.remade)
-	clear(w.stored)
-	clear(w.reads)
-	w.reread = false
-	w.risky, w.faults, w.heaviest = w.risky[:0], nil, [2]int{}
+	w.ran = ran{written: map[string]write{}, touched: map[[2]string]bool{}, remade: map[string]bool{}, stored: map[[2]string]string{}, reads: map[string]int{}}
 }
 
 // pass notes what a call passes.
@@ -170,7 +164,6 @@ func (w *watch) Loaded(library string, blocks []embedded.Block) {
 
 // Called begins a call.
 func (w *watch) Called(library, name string, keys, _ []string) (most int) {
-	w.twice = w.twice[:0]
 	for i, key := range keys {
 		if slices.Contains(keys[:i], key) {
 			w.twice = append(w.twice, key)
@@ -181,7 +174,6 @@ func (w *watch) Called(library, name string, keys, _ []string) (most int) {
 	if !w.running {
 		return 0
 	}
-	w.fn = nil
 	for _, f := range w.lib.functions {
 		if f.Server == name {
 			w.fn = f
@@ -229,7 +221,7 @@ func (w *watch) spells(text, signs string) bool {
 }
 
 func (w *watch) authors(line int) bool {
-	_, ok := w.lib.locate(line)
+	_, ok := w.lib.authors[line]
 	return ok
 }
 
@@ -277,7 +269,7 @@ func (w *watch) Command(line int, args []any, keys []string, sizes []int, writes
 			w.argument(line, name, i+1, a, scored)
 		}
 	}
-	if at, ok := w.lib.locate(line); ok && slices.Contains(w.lib.ignored[at], "key-loop") {
+	if slices.Contains(w.lib.ignored[w.lib.authors[line]], "key-loop") {
 		w.excused = true
 	}
 	if i := slices.Index(words, "MATCH"); i > 0 && i+1 < len(words) && strings.HasSuffix(name, "SCAN") && w.spells(words[i+1], "[*?") {
@@ -384,9 +376,9 @@ func (w *watch) Replied(elements int, failure string) {
 	case lacks:
 		w.blind = true
 		absent, _, _ = strings.Cut(absent, "'")
-		at, _ := w.lib.locate(w.line)
-		if name := w.lib.Spec.Name + "." + w.fn.Name; !slices.Contains(w.lack, name) {
-			w.lack = append(w.lack, name)
+		at := w.lib.authors[w.line]
+		if !slices.Contains(w.lack, w.fn.name) {
+			w.lack = append(w.lack, w.fn.name)
 		}
 		if u := (Unchecked{at, strings.ToUpper(absent)}); !slices.Contains(w.lacking, u) {
 			w.lacking = append(w.lacking, u)
@@ -416,7 +408,6 @@ func (w *watch) Ended(steps int) {
 		return
 	}
 	w.running = false
-	w.steps = steps
 	w.cost += steps/50 + w.commands
 	if steps > maxSteps && w.fn != nil {
 		w.endless[w.fn.Server] = true
