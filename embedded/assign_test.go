@@ -31,9 +31,7 @@ redis.register_function('f', function()
   end
   return wrong
 end)`
-		if err := s.Client().FunctionLoadReplace(t.Context(), library).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Client().FunctionLoadReplace(t.Context(), library).Err())
 		if wrong, err := s.Client().FCall(t.Context(), "f", nil).StringSlice(); err != nil || len(wrong) > 0 {
 			t.Errorf("v = %s: %q, %v", expression, wrong, err)
 		}

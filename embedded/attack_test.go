@@ -29,9 +29,7 @@ func attack(t *testing.T, s *embedded.TestServer) attacker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	return attacker{conn.(*net.TCPConn), t}
 }
 
@@ -83,9 +81,7 @@ func infoLine(t *testing.T, s *embedded.TestServer, name string) string {
 
 func configure(t *testing.T, s *embedded.TestServer, name, value string) {
 	t.Helper()
-	if err := call(s.Server, "config", "set", name, value).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, call(s.Server, "config", "set", name, value).Err())
 }
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
@@ -94,9 +90,7 @@ func TestListen_closesAConnectionThatIsNotRead(t *testing.T) {
 	s := embedded.RunT(t)
 	configure(t, s, "client-output-buffer-limit", "normal 4mb 0 0")
 	const size, asked = 1 << 20, 200
-	if err := call(s.Server, "set", "k", strings.Repeat("x", size)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, call(s.Server, "set", "k", strings.Repeat("x", size)).Err())
 	a := attack(t, s)
 	a.send(strings.Repeat("GET k\r\n", asked))
 	if got := len(a.rest()); got >= asked*size {
@@ -113,9 +107,7 @@ func TestListen_closesAConnectionThatIsNotRead(t *testing.T) {
 func TestListen_keepsAPipelineBelowTheLimitForALateReader(t *testing.T) {
 	s := embedded.RunT(t)
 	const size, asked = 1 << 20, 60
-	if err := call(s.Server, "set", "k", strings.Repeat("x", size)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, call(s.Server, "set", "k", strings.Repeat("x", size)).Err())
 	a := attack(t, s)
 	a.send(strings.Repeat("GET k\r\n", asked) + "QUIT\r\n")
 	if got, want := len(a.rest()), asked*len(bulk(strings.Repeat("x", size)))+len("+OK\r\n"); got != want {
@@ -173,14 +165,10 @@ func TestListen_answersWhatBreaksTheProtocol(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if err := call(s.Server, "set", "k", "v").Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, call(s.Server, "set", "k", "v").Err())
 			a := attack(t, s)
 			a.send(test.sent)
-			if err := a.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.CloseWrite())
 			if diff := cmp.Diff(test.want, a.rest()); diff != "" {
 				t.Errorf("reply (-want +got):\n%s", diff)
 			}

@@ -53,9 +53,7 @@ func eachClient(t *testing.T, test func(t *testing.T, client *redis.Client)) {
 func TestClient_speaksToGoRedis(t *testing.T) {
 	eachClient(t, func(t *testing.T, client *redis.Client) {
 		ctx := context.Background()
-		if err := client.Set(ctx, "k", "v\r\n\x00\xff", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Set(ctx, "k", "v\r\n\x00\xff", time.Minute).Err())
 		if got := client.Get(ctx, "k").Val(); got != "v\r\n\x00\xff" {
 			t.Errorf("GET = %q", got)
 		}
@@ -178,9 +176,7 @@ func TestClose_endsConnections(t *testing.T) {
 	if line, err := r.ReadString('\n'); line != "+PONG\r\n" {
 		t.Fatalf("PING: %q, %v", line, err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if _, err := r.ReadByte(); err == nil {
 		t.Error("the connection is still open after Close")
 	}

@@ -118,3 +118,11 @@ func TestFCALL_isAtomicAgainstAllOthers(t *testing.T) {
 		t.Errorf("n = %v after %s additions", got, want)
 	}
 }
+
+// must ends the test at an error of its own setup.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

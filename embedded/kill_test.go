@@ -14,23 +14,35 @@ import (
 
 func TestKill_stopsAFunctionThatDoesNotEnd(t *testing.T) {
 	s, _ := newServer(t)
-	load(t, s, "#!lua name=loop\nredis.register_function('loop', function() while true do redis.call('PING') end end)\n")
-	done := make(chan error)
-	go func() { done <- call(s, "FCALL", "loop", 0).Err() }()
-	for {
-		err := call(s, "FUNCTION", "KILL").Err()
-		if err == nil {
-			break
-		}
-		if !redis.HasErrorPrefix(err, "NOTBUSY") { // it has not begun yet
-			t.Fatal(err)
-		}
-	}
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "Script killed by user") {
-		t.Errorf("the killed call answers %v", err)
-	}
-	if got := answer(call(s, "PING")); got != "PONG" {
-		t.Errorf("PING afterwards: %v", got)
+	for name, body := range map[string]string{
+		"commands":           "while true do redis.call('PING') end",
+		"loop":               "while true do end",
+		"in a pcall":         "while true do pcall(function() while true do end end) end",
+		"in a closure":       "local function f() return f() end f()",
+		"pattern":            "local n = 40 return string.find(('a'):rep(n), ('a?'):rep(n) .. ('a'):rep(n) .. 'b')",
+		"pattern in a pcall": "pcall(string.gsub, ('x'):rep(2^20), '.-.-.-y', '') return 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			load(t, s, "#!lua name=loop\nredis.register_function('loop', function() "+body+" end)\n")
+			done := make(chan error)
+			go func() { done <- call(s, "FCALL", "loop", 0).Err() }()
+			for {
+				err := call(s, "FUNCTION", "KILL").Err()
+				if err == nil {
+					break
+				}
+				if !redis.HasErrorPrefix(err, "NOTBUSY") { // it has not begun yet
+					t.Fatal(err)
+				}
+			}
+			if err := <-done; err == nil || !strings.Contains(err.Error(), "Script killed by user") {
+				t.Errorf("the killed call answers %v", err)
+			}
+			call(s, "FUNCTION", "DELETE", "loop")
+			if got := answer(call(s, "PING")); got != "PONG" {
+				t.Errorf("PING afterwards: %v", got)
+			}
+		})
 	}
 }
 

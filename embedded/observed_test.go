@@ -83,9 +83,7 @@ func TestObserver_changesNothing(t *testing.T) {
 	results := func(o embedded.Options) (lines []string) {
 		s := embedded.New(o)
 		defer s.Close()
-		if err := s.Client().FunctionLoad(t.Context(), every()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Client().FunctionLoad(t.Context(), every()).Err())
 		for i := range values { // a call each, because a server ends one that takes seconds
 			all, err := s.Client().FCall(t.Context(), "every", nil, i+1).StringSlice()
 			if err != nil {

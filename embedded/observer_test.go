@@ -112,9 +112,7 @@ func TestObserver_stopsACall(t *testing.T) {
 	s := embedded.New(embedded.Options{Observer: n})
 	defer s.Close()
 	const library = "#!lua name=l\nredis.register_function('f', function() while true do pcall(function() while true do end end) end end)"
-	if err := s.Process(t.Context(), redis.NewCmd(t.Context(), "FUNCTION", "LOAD", library)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Process(t.Context(), redis.NewCmd(t.Context(), "FUNCTION", "LOAD", library)))
 	err := s.Process(t.Context(), redis.NewCmd(t.Context(), "FCALL", "f", 0))
 	if err == nil || !strings.HasPrefix(err.Error(), "ERR stopped after 5000 instructions") {
 		t.Error(err)

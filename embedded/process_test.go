@@ -73,9 +73,7 @@ func TestProcess_errors(t *testing.T) {
 	if got := answer(call(s, "GET", "k")); got != "v" {
 		t.Errorf("k = %v after a cancelled SET, want v", got)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	for _, cmd := range []redis.Cmder{redis.NewCmd(ctx, "PING"), redis.NewBoolCmd(ctx, "PING")} {
 		if err := s.Process(ctx, cmd); !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("%T after Close: %v, want redis.ErrClosed", cmd, err)
@@ -132,9 +130,7 @@ func TestZeroOptions_takeTheRealTime(t *testing.T) {
 	ctx := context.Background()
 	before := time.Now().Add(-time.Second)
 	cmd := redis.NewTimeCmd(ctx, "TIME")
-	if err := s.Process(ctx, cmd); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Process(ctx, cmd))
 	if got := cmd.Val(); got.Before(before) || got.After(time.Now().Add(time.Second)) {
 		t.Errorf("TIME = %v", got)
 	}

@@ -18,9 +18,7 @@ func TestRunT_endsWithTheTest(t *testing.T) {
 	t.Run("the test", func(t *testing.T) {
 		s = embedded.RunT(t)
 		c = s.Client()
-		if err := c.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Ping(t.Context()).Err())
 	})
 	if err := s.Process(t.Context(), redis.NewCmd(t.Context(), "ping")); !errors.Is(err, redis.ErrClosed) {
 		t.Errorf("the server answers %v, want redis.ErrClosed", err)

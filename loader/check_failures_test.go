@@ -107,9 +107,7 @@ func TestPermission_errorNamesMissingPermission(t *testing.T) {
 	onOwnServers(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		as := func(name string, rules ...any) *redis.Client {
 			args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rules...)
-			if err := client.Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, client.Do(t.Context(), args...).Err())
 			t.Cleanup(func() { client.Do(context.Background(), "ACL", "DELUSER", name) })
 			return e.Connect(t, func(o *redis.Options) { o.Username, o.Password = name, "secret" })
 		}
@@ -151,9 +149,7 @@ func TestMemory_fullServerIsUnchanged(t *testing.T) {
 		put(t, client, older.Code)
 		p := plan(t, client, lib)
 		limit := func(bytes string) {
-			if err := client.ConfigSet(context.Background(), "maxmemory", bytes).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, client.ConfigSet(context.Background(), "maxmemory", bytes).Err())
 		}
 		limit("1")
 		t.Cleanup(func() { limit("0") })
@@ -171,9 +167,7 @@ func TestMemory_fullServerIsUnchanged(t *testing.T) {
 func TestReplica_refusesDeploy(t *testing.T) {
 	onOwnServers(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
 		lib := bundle("shop", "1.0.0", "buy")
-		if err := client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 		t.Cleanup(func() { client.ReplicaOf(context.Background(), "NO", "ONE") })
 		state := check(t, client)
 		equal(t, "role", loader.Replica, state.Role)
@@ -185,9 +179,7 @@ func TestReplica_refusesDeploy(t *testing.T) {
 
 func TestBusy_errorSaysHowToUnblock(t *testing.T) {
 	onOwnServers(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		if err := client.ConfigSet(t.Context(), "busy-reply-threshold", "1").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.ConfigSet(t.Context(), "busy-reply-threshold", "1").Err())
 		t.Cleanup(func() { client.ConfigSet(context.Background(), "busy-reply-threshold", "5000") })
 		put(t, client, "#!lua name=loop\nredis.register_function('loop', function() while true do end end)")
 		looper := e.Connect(t, func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, -1 })

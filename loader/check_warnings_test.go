@@ -61,9 +61,7 @@ func TestStatus_warnsAboutPersistenceAndEviction(t *testing.T) {
 				if given, ok := tt.config[name]; ok {
 					value = given
 				}
-				if err := client.ConfigSet(t.Context(), name, value).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, client.ConfigSet(t.Context(), name, value).Err())
 			}
 			equal(t, "findings", tt.want, findings(t, loader.NewTarget(client)))
 			equal(t, "warnings of a plan", []string(nil), warnings(plan(t, client, lib)))
@@ -75,9 +73,7 @@ func TestPreflight_silentWithoutConfigPermission(t *testing.T) {
 	t.Parallel()
 	m := engines.OnPath(t).Start(t)
 	admin := m.Client(t)
-	if err := admin.Do(t.Context(), "ACL", "SETUSER", "deployer", "on", ">p", "+function|list", "+function|load", "+info").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "deployer", "on", ">p", "+function|list", "+function|load", "+info").Err())
 	client := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "deployer", Password: "p", MaxRetries: -1})
 	defer client.Close()
 	equal(t, "warnings", []string(nil), warnings(plan(t, client, bundle("shop", "1.0.0", "buy"))))
@@ -96,9 +92,7 @@ func TestPreflight_warnsAboutReplicas(t *testing.T) {
 	equal(t, "warnings", []string(nil), warnings(planOf(t, target, lib)))
 
 	// Another tool writes to the replica.
-	if err := replica.Client(t).FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, replica.Client(t).FunctionDelete(t.Context(), "shop_v1").Err())
 	equal(t, "findings", []string{"nodes_differ"}, findings(t, target))
 	now := planOf(t, target, lib)
 	equal(t, "plan", map[string][]string{primary.Addr: {"same"}, replica.Addr: {"follow"}}, actions(now))

@@ -52,9 +52,7 @@ func TestCluster_oldServiceBringsNoOlderLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	emptied := c.Primaries[1].Addr
-	if err := impatient(t, emptied).FunctionDelete(t.Context(), "shop_v1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, impatient(t, emptied).FunctionDelete(t.Context(), "shop_v1").Err())
 	r, err := loader.Ensure(t.Context(), c.Client(t), old)
 	equal(t, "error", nil, err)
 	want := outcomesOf(c, "newer", "")

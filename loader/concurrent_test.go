@@ -139,9 +139,7 @@ func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, process.Start())
 	stuck := false
 	for lines := bufio.NewScanner(out); !stuck && lines.Scan(); {
 		stuck = lines.Text() == "stuck"
@@ -158,9 +156,7 @@ func TestCluster_nextDeployerFinishesAfterKill(t *testing.T) {
 			t.Fatal("the other nodes were not loaded")
 		}
 	}
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, process.Process.Kill())
 	_ = process.Wait()
 	if !stuck {
 		t.Fatal("the deployer did not get to the load")

@@ -79,9 +79,7 @@ func TestEnsure_concurrentCallsSucceed(t *testing.T) {
 		clients := make([]*redis.Client, 20)
 		for i := range clients {
 			clients[i] = e.Connect(t, nil)
-			if err := clients[i].Ping(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, clients[i].Ping(t.Context()).Err())
 		}
 		results, errs := inParallel(func(i int) (*loader.Result, error) { return loader.Ensure(t.Context(), clients[i], lib) })
 		loaded := 0

@@ -29,9 +29,7 @@ func TestHistory_eventTakesAtMost4KiB(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(text), err)
 		}
 		var e loader.Event
-		if err := json.Unmarshal(text, &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &e))
 		count := e.More
 		for _, c := range e.Changes {
 			count += c.Count

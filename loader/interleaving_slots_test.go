@@ -102,9 +102,7 @@ func TestInterleaving_failover(t *testing.T) {
 			return client
 		}}
 		s.reset(t, false)
-		if err := now.Client(t).Wait(t.Context(), 1, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, now.Client(t).Wait(t.Context(), 1, 0).Err())
 		old, who, left, failsOver := now, 0, 0, 5+random.IntN(30)
 		actors := []*actor{{name: pair[0].name}, {name: pair[1].name}}
 		for _, a := range actors {

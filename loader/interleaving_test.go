@@ -196,9 +196,7 @@ func (s stage) reset(t testing.TB, odd bool) {
 		if odd && i == len(s.primaries)-1 {
 			lib = v10
 		}
-		if err := errors.Join(c.FlushAll(context.Background()).Err(), c.FunctionLoadReplace(context.Background(), lib.Code).Err()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(c.FlushAll(context.Background()).Err(), c.FunctionLoadReplace(context.Background(), lib.Code).Err()))
 	}
 }
 

@@ -63,9 +63,7 @@ func onOwnServers(t *testing.T, f func(t *testing.T, e engines.Engine, client *r
 
 func put(t *testing.T, client *redis.Client, code string) {
 	t.Helper()
-	if err := client.FunctionLoadReplace(t.Context(), code).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.FunctionLoadReplace(t.Context(), code).Err())
 }
 
 // held returns the code of a library on the server, or "".
@@ -238,5 +236,13 @@ func (l listing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		list.SetVal(text)
 		return nil
+	}
+}
+
+// must ends the test at an error of its own setup.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -190,14 +190,10 @@ func TestPlan_acceptsGeneratedLibrary(t *testing.T) {
 		// All names that the server knows were found by reading, so a collision is seen before the deploy.
 		for _, f := range got.Functions {
 			holder := "#!lua name=legacy\nredis.register_function('" + strings.ToUpper(f) + "', function() return 1 end)"
-			if err := client.FunctionDelete(t.Context(), got.ServerName).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, client.FunctionDelete(t.Context(), got.ServerName).Err())
 			put(t, client, holder)
 			equal(t, f, "conflict", stands(plan(t, client, ratelimit.Library).Nodes[0].Steps[0]))
-			if err := client.FunctionDelete(t.Context(), "legacy").Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, client.FunctionDelete(t.Context(), "legacy").Err())
 			put(t, client, ratelimit.Library.Code)
 		}
 	})

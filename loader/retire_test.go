@@ -51,9 +51,7 @@ func TestRetire_refusesWhileInUse(t *testing.T) {
 		deploy(t, client, "anna", lib)
 		for _, name := range []string{"checkout", "checkout", "billing"} {
 			service := e.Connect(t, func(o *redis.Options) { o.ClientName, o.IdentitySuffix = name, fcall.Identity(lib) })
-			if err := service.Ping(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, service.Ping(t.Context()).Err())
 		}
 		p, err := target.PlanRetire(t.Context(), "shop_v1")
 		if err != nil {

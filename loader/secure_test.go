@@ -59,12 +59,8 @@ func TestUnixSocket_includesReplicas(t *testing.T) {
 	}
 	m := engines.OnPath(t).Start(t, "--unixsocket", socket)
 	replica := m.StartReplica(t)
-	if err := m.Client(t).Do(t.Context(), "ACL", "SETUSER", "deployer", "on", ">p", "~rlfunc:*", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := replica.Client(t).Do(context.Background(), "ACL", "SETUSER", "deployer", "on", ">p", "+function|list").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Client(t).Do(t.Context(), "ACL", "SETUSER", "deployer", "on", ">p", "~rlfunc:*", "+@all").Err())
+	must(t, replica.Client(t).Do(context.Background(), "ACL", "SETUSER", "deployer", "on", ">p", "+function|list").Err())
 	target := open(t, "unix://deployer:p@"+socket)
 	lib := bundle("shop", "1.0.0", "buy")
 	r, err := target.Apply(t.Context(), planOf(t, target, lib), loader.ApplyOptions{})

@@ -84,9 +84,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 			t.Parallel()
 			admin := e.Client(t)
 			for _, lib := range tree.Libraries {
-				if err := admin.FunctionLoad(t.Context(), bundles[lib].Code).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, admin.FunctionLoad(t.Context(), bundles[lib].Code).Err())
 			}
 			for _, own := range tree.Libraries {
 				o, err := redis.ParseURL(as(t, e, admin, acl.Library(&own.Spec, shared).SetUser("plain")))
@@ -113,9 +111,7 @@ func TestACL_aServiceCallsItsOwnFunctionsAndNoOther(t *testing.T) {
 						if _, err := c.Do(t.Context()); !errors.Is(err, want) {
 							t.Errorf("the user of %s calls %s.%s: got %v, want %v", own.Spec.Name, lib.Spec.Name, fn.Name, err, want)
 						}
-						if err := admin.FlushDB(t.Context()).Err(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, admin.FlushDB(t.Context()).Err())
 					}
 				}
 			}

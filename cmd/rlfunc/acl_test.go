@@ -125,9 +125,7 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 	}
 	for name, text := range files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		write(t, file, text)
 	}
 	line := func(library string) string {
@@ -146,9 +144,7 @@ func TestACL_subcommandsChannelsAndReaders(t *testing.T) {
 	}
 	onEach(t, engines.AllReal(t), func(t *testing.T, e engines.Engine, admin *redis.Client) {
 		rlfuncIn(t, dir, "deploy", "--redis", e.URL)
-		if err := admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "rl:{u1}:orders", Values: []string{"a", "b"}}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "rl:{u1}:orders", Values: []string{"a", "b"}}).Err())
 		rlfuncIn(t, dir, "call", "shop.tell", "subject=u1", "--redis", as(t, e, admin, shop))
 		reader := as(t, e, admin, stall)
 		rlfuncIn(t, dir, "call", "stall.look", "subject=u1", "--redis", reader)

@@ -130,9 +130,7 @@ func TestBreaking_failsOnWhatARevisionDoesNotHold(t *testing.T) {
 			r.write(t, "rlfunc.yaml", "")
 			r.write(t, c.files...)
 			r.commit(t, "v1.0.0")
-			if err := os.RemoveAll(filepath.Join(r.dir, "functions")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(filepath.Join(r.dir, "functions")))
 			r.write(t, library, newLibrary, take, narrowTake)
 			_, said := demoProject(r).does(t, exitError, "breaking", "--against", "v1.0.0")
 			contains(t, "breaking", said, "revision v1.0.0: "+c.want)

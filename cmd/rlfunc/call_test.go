@@ -76,9 +76,7 @@ func TestWirePage_isWhatIsSent(t *testing.T) {
 	}
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
-	if err := server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err())
 	for _, block := range blocks {
 		call, reply, _ := strings.Cut(strings.TrimSpace(block[1]), "\n")
 		var words []any
@@ -112,9 +110,7 @@ func TestWirePage_itsClientWorks(t *testing.T) {
 	}
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
-	if err := server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Client().FunctionLoad(t.Context(), ratelimit.Library.Code).Err())
 	at, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

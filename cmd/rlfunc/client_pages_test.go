@@ -48,9 +48,7 @@ func installPython(t *testing.T, dir string) {
 }
 
 func remove(t *testing.T, dir string) {
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dir))
 }
 
 // installNode packs the npm package, which compiles it, and installs that. The page compiles its folder once more.
@@ -59,9 +57,7 @@ func installNode(t *testing.T, dir string) {
 	packed = filepath.Join(dir, "gen/typescript", packed[strings.LastIndexByte(packed, '\n')+1:])
 	inFolder(t, dir, "npm", "install", "--offline", "--no-save", "--no-audit", "--no-fund", "--legacy-peer-deps", packed)
 	for _, name := range []string{"redis", "@redis"} {
-		if err := os.CopyFS(filepath.Join(dir, "node_modules", name), os.DirFS(filepath.Join(nodeModules, name))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(filepath.Join(dir, "node_modules", name), os.DirFS(filepath.Join(nodeModules, name))))
 	}
 	types := filepath.Join(dir, "node_modules/@types/node")
 	stub, err := os.ReadFile("../../codegen/internal/typescript/testdata/node.d.ts")

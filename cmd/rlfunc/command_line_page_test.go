@@ -48,9 +48,7 @@ func TestCommandLinePage_isTrue(t *testing.T) {
 	}
 	want := commandTables()
 	if *update {
-		if err := os.WriteFile(commandLinePage, []byte(own+mark+want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(commandLinePage, []byte(own+mark+want), 0o644))
 		return
 	}
 	if d := cmp.Diff(want, have); d != "" {

@@ -39,9 +39,7 @@ func newDemo(t *testing.T) demoProject {
 	d := demoProject{t.TempDir()}
 	for name, text := range map[string]string{"rlfunc.yaml": "", "functions/demo/library.lua": demoLibrary, "functions/demo/take.lua": demoTake} {
 		file := filepath.Join(d.dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		write(t, file, text)
 	}
 	return d
@@ -168,9 +166,7 @@ func TestDeploy_comparesDriftedLibraries(t *testing.T) {
 		d.does(t, exitOK, append(at, "deploy", "--replace-drifted", "--yes", "--allow-breaking")...)
 
 		unreadable := strings.Replace(holds(t, rdb)["demo_v1"], "-- rlfunc: spec=", "-- spec=", 1)
-		if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rdb.FunctionLoadReplace(t.Context(), unreadable).Err())
 		d.version(t, "1.1.0")
 		for _, command := range []string{"plan", "deploy"} {
 			_, said := d.does(t, exitError, append(at, command)...)
@@ -229,9 +225,7 @@ func TestRollback_printsWhatItBreaks(t *testing.T) {
 		// Also where it cannot be read back.
 		d.does(t, exitOK, append(at, "deploy")...)
 		unreadable := strings.Replace(strings.Replace(holds(t, rdb)["demo_v1"], "-- rlfunc: spec=", "-- spec=", 1), "version=1.1.0", "version=1.2.0", 1)
-		if err := rdb.FunctionLoadReplace(t.Context(), unreadable).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rdb.FunctionLoadReplace(t.Context(), unreadable).Err())
 		_, said = d.does(t, exitOK, append(at, "rollback", "demo", "--to", "1.0.0", "--yes")...)
 		contains(t, "rollback", said, "not compared: compare demo_v1 on")
 	})
@@ -269,14 +263,10 @@ func TestPlan_failsOnlyWhereTheDeployDoes(t *testing.T) {
 					plan, deploy exitCode
 				}{{false, exitError, exitError}, {true, exitOK, exitOK}} {
 					if step.deployed {
-						if err := rdb.ConfigSet(t.Context(), setting, "0").Err(); err != nil {
-							t.Fatal(err)
-						}
+						must(t, rdb.ConfigSet(t.Context(), setting, "0").Err())
 						d.does(t, exitOK, "deploy", "--redis", own.URL)
 					}
-					if err := rdb.ConfigSet(t.Context(), setting, value).Err(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, rdb.ConfigSet(t.Context(), setting, value).Err())
 					_, planned := d.does(t, step.plan, "plan", "--redis", own.URL)
 					_, deployed := d.does(t, step.deploy, "deploy", "--redis", own.URL)
 					contains(t, "plan", planned, setting)
@@ -295,9 +285,7 @@ func TestDeploy_comparesAnEmptiedPrimaryWithTheOthers(t *testing.T) {
 	d.version(t, "1.1.0", "count[1..9]", "count[1..99]")
 	d.does(t, exitOK, append(at, "deploy")...)
 	emptied := c.Primaries[1].Client(t)
-	if err := emptied.FunctionDelete(t.Context(), "demo_v1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, emptied.FunctionDelete(t.Context(), "demo_v1").Err())
 	d.version(t, "1.0.0")
 	for _, command := range []string{"plan", "deploy"} {
 		out, _ := d.does(t, exitBreaking, append(at, command)...)

@@ -12,12 +12,8 @@ func TestDeploy_replicaThatDoesNotConfirm(t *testing.T) {
 	primary := engines.OnPath(t).Start(t)
 	replica := primary.StartReplica(t, "--replica-read-only", "no")
 	// The replica announces a port where nothing listens.
-	if err := replica.Client(t).ConfigSet(t.Context(), "replica-announce-port", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.Client(t).ClientKillByFilter(t.Context(), "TYPE", "replica").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, replica.Client(t).ConfigSet(t.Context(), "replica-announce-port", "1").Err())
+	must(t, primary.Client(t).ClientKillByFilter(t.Context(), "TYPE", "replica").Err())
 	primary.AwaitInfo(t, "connected_slaves:1")
 	at := "ratelimit --redis redis://" + primary.Addr
 	ran(t, exitFindings, "deploy "+at, "ratelimit_v1  loaded", "this replica of "+primary.Addr+" cannot be read", "give --no-replicas to ignore it")

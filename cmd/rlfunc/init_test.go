@@ -46,9 +46,7 @@ func TestInit_onEveryEngine(t *testing.T) {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // Where the tests of a new project could not pass, init says what to do and writes nothing.
@@ -79,9 +77,7 @@ func TestInit_refusesPlacesWhereItWouldNotWork(t *testing.T) {
 func checkRefused(t *testing.T, dir string, args []string, says ...string) {
 	t.Helper()
 	var said strings.Builder
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
 	code := run(append(args, "-C", dir), strings.NewReader(""), &said, &said)
 	for _, want := range says {
 		if code != exitError || !strings.Contains(said.String(), want) {

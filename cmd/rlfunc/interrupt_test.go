@@ -168,9 +168,7 @@ func TestDeploy_signals(t *testing.T) {
 			process.Env = append(os.Environ(), "REDIS_URL=")
 			output := &bytes.Buffer{}
 			process.Stdout, process.Stderr = output, output
-			if err := process.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, process.Start())
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)

@@ -136,9 +136,7 @@ func TestLifecycle_ofALibraryUnderTraffic(t *testing.T) {
 	edit(t, declared, "1.1.0", "1.2.0")
 	// A change that breaks callers is refused in the same major version, and accepted in the next.
 	before := t.TempDir()
-	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(before, os.DirFS(dir)))
 	edit(t, take, "@arg    limit       count[1..1000000] ", "@arg    limit       count[1..1000]    ")
 	does(exitFindings, "limit", "breaking", "--against", before)
 	does(exitOK, "", "generate")
@@ -196,9 +194,7 @@ func TestCall_reportsAMissingLibraryOrFunction(t *testing.T) {
 			for _, command := range []string{"call", "call -n 2"} {
 				ran(t, exitError, command+" ratelimit.gcra subject=u1 limit=1 period=1m --redis "+e.URL, step.want)
 			}
-			if err := step.next(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, step.next())
 		}
 	})
 }

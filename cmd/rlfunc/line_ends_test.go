@@ -24,9 +24,7 @@ func checkout(t *testing.T, attributes bool) (dir string) {
 	write(t, filepath.Join(from, "rlfunc.yaml"), "python: gen/python\ntypescript: gen/typescript\n")
 	rlfuncIn(t, from, "generate")
 	if !attributes {
-		if err := os.Remove(filepath.Join(from, ".gitattributes")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(filepath.Join(from, ".gitattributes")))
 	}
 	inFolder(t, from, git, "init", "-q")
 	inFolder(t, from, git, "-c", "core.autocrlf=false", "add", ".")
@@ -67,9 +65,7 @@ func TestLineEnds_neverChangeWhatIsLoaded(t *testing.T) {
 		t.Setenv("PYTHONPATH", filepath.Join(dir, "gen/python"))
 		const program = "import json, rlfunc_clients.quota as q; print(json.dumps(q.LIBRARY.code().decode()))"
 		var got string
-		if err := json.Unmarshal([]byte(inFolder(t, dir, debianPython, "-c", program)), &got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(inFolder(t, dir, debianPython, "-c", program)), &got))
 		if diff := cmp.Diff(bundle, got); diff != "" {
 			t.Errorf("bundle (-want +got):\n%s", diff)
 		}

@@ -167,3 +167,11 @@ func goEnvironment(env *testscript.Env) error {
 	env.Setenv("REDIS_URL", "")
 	return nil
 }
+
+// must ends the test at an error of its own setup.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -59,9 +59,7 @@ func decide(t *testing.T, g *guard.Guard, r guard.Request, times int) *guard.Dec
 func visit(t *testing.T, rdb *redis.Client, g *guard.Guard) {
 	t.Helper()
 	paid := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 1)
-	if err := paid.Charge.Settle(context.WithoutCancel(t.Context()), 31_500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, paid.Charge.Settle(context.WithoutCancel(t.Context()), 31_500))
 	if d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}}, 10); d.Allowed {
 		t.Fatalf("the 11th request is admitted: %+v", d)
 	}
@@ -371,9 +369,7 @@ func TestOperator_changesNothingWithoutARecord(t *testing.T) {
 	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
 		g := shop(t, rdb)
 		visit(t, rdb, g)
-		if err := rdb.Set(t.Context(), "shop:{history}:changes", "in the way", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rdb.Set(t.Context(), "shop:{history}:changes", "in the way", 0).Err())
 		at := " --reason x --yes --policy " + shopPolicy + " --redis " + e.URL
 		for _, command := range []string{"unblock key=ab12", "block key=ab12 --for 10h", "reset key=ab12", "override set key=ab12 --allow --for 1h", "override clear key=ab12"} {
 			ran(t, exitError, command+at, "nothing was changed")
@@ -428,9 +424,7 @@ func TestACL_operatorOfAGuard(t *testing.T) {
 	service := aclLine(t, "service", "guard", "cost", "--namespaces", "shop")
 	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, admin *redis.Client) {
 		for _, lib := range inspect.Libraries {
-			if err := admin.FunctionLoad(t.Context(), lib.Code).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, admin.FunctionLoad(t.Context(), lib.Code).Err())
 		}
 		visit(t, admin, shop(t, admin))
 		o, err := redis.ParseURL(as(t, e, admin, service))

@@ -30,12 +30,8 @@ func TestMarshal_everyObjectHasAFormat(t *testing.T) {
 func TestTable_colorsDoNotMoveColumns(t *testing.T) {
 	rows := [][]string{{"one:1", "load", ""}, {"three:3", "same", "why"}}
 	var plain, painted strings.Builder
-	if err := printTable(&plain, []string{"node", "action", ""}, rows, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := printTable(&painted, []string{"node", "action", ""}, rows, func(_ int, cell string) string { return "<" + cell + ">" }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, printTable(&plain, []string{"node", "action", ""}, rows, nil))
+	must(t, printTable(&painted, []string{"node", "action", ""}, rows, func(_ int, cell string) string { return "<" + cell + ">" }))
 	want := "NODE     ACTION\none:1    load\nthree:3  same    why\n"
 	if diff := cmp.Diff(want, plain.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -149,9 +149,7 @@ func TestContributing_limiterIsRight(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for file, content := range files {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755))
 		write(t, filepath.Join(dir, file), content)
 	}
 	if code, out, errOut := runOutside(t, "-C", dir, "vet", "--run"); code != exitOK {

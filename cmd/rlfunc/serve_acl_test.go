@@ -125,9 +125,7 @@ func serveAs(t *testing.T, e engines.Engine, admin *redis.Client, line string, d
 		t.Errorf("decide: %s", a)
 	}
 	var unsettled struct{ Charge string }
-	if err := json.Unmarshal([]byte(post("/v1/decide", `{"endpoint": "chat", "subjects": ["ip=192.0.2.1"]}`)), &unsettled); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(post("/v1/decide", `{"endpoint": "chat", "subjects": ["ip=192.0.2.1"]}`)), &unsettled))
 	if a := post("/v1/charges/settle", fmt.Sprintf(`{"charge": %q, "actual": "0.1"}`, unsettled.Charge)); a != "{}\n" && a != "{}" {
 		t.Errorf("settle: %s", a)
 	}
@@ -142,9 +140,7 @@ func serveAs(t *testing.T, e engines.Engine, admin *redis.Client, line string, d
 			}
 		}
 	}
-	if err := admin.FunctionFlush(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, admin.FunctionFlush(t.Context()).Err())
 	awaitText(t, web+"/readyz", "ok, but failure modes decide: redis: guard.peek: ")
 	stop()
 	for text, want := range map[string]int{"msg=\"not ready\"": 1, "msg=ready\n": 1, "msg=\"ready, but failure modes decide\"": 1, "operation=/v1/status": 1} {

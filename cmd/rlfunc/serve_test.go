@@ -165,13 +165,9 @@ func TestServe_reloadsAtSIGHUP(t *testing.T) {
 				continue
 			}
 			write(t, path+"~", text)
-			if err := os.Rename(path+"~", path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(path+"~", path))
 		}
-		if err := self.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, self.Signal(syscall.SIGHUP))
 		var text string
 		for deadline := time.Now().Add(20 * time.Second); strings.Count(text, `"msg":"reloaded"`) <= i; time.Sleep(10 * time.Millisecond) {
 			if text = strings.Join(log.lines(), "\n"); time.Now().After(deadline) {
@@ -180,9 +176,7 @@ func TestServe_reloadsAtSIGHUP(t *testing.T) {
 		}
 		var record map[string]any
 		last := text[strings.LastIndex(text[:strings.LastIndex(text, `"msg":"reloaded"`)], "\n")+1:]
-		if err := json.NewDecoder(strings.NewReader(last)).Decode(&record); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.NewDecoder(strings.NewReader(last)).Decode(&record))
 		if diff := cmp.Diff(step.failed, record["failed"]); diff != "" || !strings.Contains(text, step.said) {
 			t.Errorf("step %d: failed (-want +got):\n%s\nno %q in:\n%s", i, diff, step.said, text)
 		}

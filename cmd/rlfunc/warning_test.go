@@ -16,9 +16,7 @@ func TestWarn_printsEachWarningOnce(t *testing.T) {
 		a.warnPlan(&loader.Plan{Warnings: target, Nodes: []loader.NodeSteps{
 			{Node: loader.Node{Addr: "one:1"}, Warnings: node}, {Node: loader.Node{Addr: "two:2"}, Warnings: node},
 		}})
-		if err := a.printResult(&loader.Result{Warnings: target, Nodes: []loader.NodeSteps{{Node: loader.Node{Addr: "one:1"}, Warnings: node}}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.printResult(&loader.Result{Warnings: target, Nodes: []loader.NodeSteps{{Node: loader.Node{Addr: "one:1"}, Warnings: node}}}, nil))
 		want := "warning: the target is odd\nwarning: one:1: the node is odd\nwarning: two:2: the node is odd\n"
 		if got := talk.String(); got != want {
 			t.Errorf("json %t: got\n%swant\n%s", json, got, want)

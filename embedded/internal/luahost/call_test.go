@@ -5,11 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/rlfunc/rlfunc/embedded/internal/resp"
 )
 
 func TestCall_goesOnAfterAnError(t *testing.T) {
@@ -60,36 +57,6 @@ func TestCall_panicOfTheHostIsNotTheScripts(t *testing.T) {
 		}
 	}()
 	l.Call("f", nil, nil, &fakeHost{})
-}
-
-func TestKill_stopsACall(t *testing.T) {
-	for name, body := range map[string]string{
-		"loop":               "while true do end",
-		"in a pcall":         "while true do pcall(function() while true do end end) end",
-		"in a closure":       "local function f() return f() end f()",
-		"pattern":            "local n = 40 return string.find(('a'):rep(n), ('a?'):rep(n) .. ('a'):rep(n) .. 'b')",
-		"pattern in a pcall": "pcall(string.gsub, ('x'):rep(2^20), '.-.-.-y', '') return 1",
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := mustLoad(t, "redis.register_function('f', function() "+body+" end) redis.register_function('g', function() return 1 end)")
-			answers := make(chan resp.Value)
-			go func() { answers <- l.Call("f", nil, nil, &fakeHost{}) }()
-			for {
-				l.Kill() // again and again: the call may not have begun
-				select {
-				case v := <-answers:
-					if !strings.HasPrefix(v.Str, "ERR Script killed by user with SCRIPT KILL... script: f") {
-						t.Error(render(v))
-					}
-					if got := render(l.Call("g", nil, nil, &fakeHost{})); got != "1" {
-						t.Errorf("after the kill: %s", got)
-					}
-					return
-				case <-time.After(time.Millisecond):
-				}
-			}
-		})
-	}
 }
 
 // An error at depth is as cheap as one without: gopher-lua's own description of the calls took 3 s.
