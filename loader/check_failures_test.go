@@ -177,29 +177,6 @@ func TestReplica_refusesDeploy(t *testing.T) {
 	})
 }
 
-func TestBusy_errorSaysHowToUnblock(t *testing.T) {
-	onOwnServers(t, func(t *testing.T, e engines.Engine, client *redis.Client) {
-		must(t, client.ConfigSet(t.Context(), "busy-reply-threshold", "1").Err())
-		t.Cleanup(func() { client.ConfigSet(context.Background(), "busy-reply-threshold", "5000") })
-		put(t, client, "#!lua name=loop\nredis.register_function('loop', function() while true do end end)")
-		looper := e.Connect(t, func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, -1 })
-		done := make(chan error, 1)
-		go func() { done <- looper.FCall(context.Background(), "loop", nil).Err() }()
-		asker := e.Connect(t, func(o *redis.Options) { o.MaxRetries = -1 })
-		for deadline := time.Now().Add(5 * time.Second); asker.Ping(t.Context()).Err() == nil; {
-			if time.Now().After(deadline) {
-				t.Fatal("the server did not get busy")
-			}
-		}
-		problem := check(t, asker).Problem
-		if err := asker.FunctionKill(t.Context()).Err(); err != nil {
-			t.Error(err)
-		}
-		<-done
-		says(t, problem, loader.ErrNotReady, "FUNCTION KILL")
-	})
-}
-
 func TestCheck_warnsAboutClusterNode(t *testing.T) {
 	s := newFakeServer(t, answers("redis_version:7.2.0\r\nrole:master\r\ncluster_enabled:1\r\n", nil))
 	state := check(t, impatient(t, s.addr))

@@ -107,15 +107,6 @@ func TestAttempt_escalates(t *testing.T) {
 	)
 }
 
-func TestAttempt_strikesAreBounded(t *testing.T) {
-	try := attempts(attemptTier{Threshold: 1, Window: time.Second, Block: time.Millisecond})
-	var steps []abuseStep
-	for i := range int64(70) {
-		steps = append(steps, abuseStep{Advance: time.Millisecond, Call: try, Writes: true, Want: starts(1, time.Millisecond, min(i+1, 64), row(1, 0))})
-	}
-	abusers.Run(t, steps...)
-}
-
 func TestAttempt_smallestAndLargestArguments(t *testing.T) {
 	small := attempts(attemptTier{Threshold: 1, Window: time.Millisecond, Block: time.Millisecond})
 	odd := attempt(attemptParams{Subject: "u2", Tiers: abuse.PackAttemptTiers(attemptTier{Threshold: 1, Window: time.Millisecond + 1, Block: time.Millisecond + 1})})
@@ -132,22 +123,6 @@ func TestAttempt_smallestAndLargestArguments(t *testing.T) {
 		abuseStep{Call: small, Writes: true, Want: starts(1, time.Millisecond, 1, row(1, 0))},
 		abuseStep{Name: "rounded up to a millisecond", Call: odd, Writes: true, Want: starts(1, 2*time.Millisecond, 1, row(1, 0))},
 		abuseStep{Call: attempt(large), Writes: true, Want: may(0, want...)},
-	)
-}
-
-// Callers with other tiers share the attempts, and keep those that a caller with a longer window needs.
-func TestAttempt_keepsWhatTheLongestWindowNeeds(t *testing.T) {
-	few, many := attemptTier{Threshold: 2, Window: time.Minute, Block: time.Millisecond}, attemptTier{Threshold: 4, Window: time.Hour, Block: time.Hour}
-	abusers.Run(
-		t,
-		abuseStep{Call: attempts(few, many), Writes: true, Want: may(0, row(1, 0), row(1, 2))},
-		abuseStep{Call: attempts(many, few), Writes: true, Want: starts(2, time.Millisecond, 1, row(2, 1), row(2, 0))},
-		abuseStep{Name: "the tier that blocked counts from zero, the other goes on", Advance: time.Millisecond, Call: attempts(few, many), Writes: true, Want: may(1, row(1, 0), row(3, 0))},
-		abuseStep{Name: "both at once: the longest starts", Call: attempts(few, many), Writes: true, Want: starts(2, time.Hour, 2, row(2, 0), row(4, 0))},
-		abuseStep{Name: "both count from zero", Advance: time.Hour, Call: attempts(few, many), Writes: true, Want: may(2, row(1, 0), row(1, 2))},
-		abuseStep{Call: attempts(few), Writes: true, Want: starts(1, time.Millisecond, 3, row(2, 0))},
-		abuseStep{Name: "a minute later, without the longer window", Advance: 2 * time.Minute, Call: attempts(few), Writes: true, Want: may(3, row(1, 0))},
-		abuseStep{Call: attempts(few, many), Writes: true, Want: starts(2, time.Hour, 4, row(2, 0), row(4, 0))},
 	)
 }
 

@@ -38,18 +38,6 @@ func each(t *testing.T, test func(t *testing.T, rdb *redis.Client, c *everything
 	}
 }
 
-func TestBundle_isByteForByteWhatTheServerHolds(t *testing.T) {
-	each(t, func(t *testing.T, rdb *redis.Client, _ *everything.Client) {
-		libs, err := rdb.FunctionList(t.Context(), redis.FunctionListQuery{WithCode: true}).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(libs) != 1 || libs[0].Code != everything.Library.Code {
-			t.Errorf("the server holds other bytes than gen/: %d libraries", len(libs))
-		}
-	})
-}
-
 // All callers without a name would share one bucket: neither a client nor a server takes an empty subject.
 func TestEcho_refusesAnEmptySubject(t *testing.T) {
 	each(t, func(t *testing.T, rdb *redis.Client, c *everything.Client) {
