@@ -56,11 +56,7 @@ func (g *gate) wait() {
 // sharers are clients over which calls share round trips.
 func sharers(t *testing.T, plain, clustered string) map[string]redis.UniversalClient {
 	t.Helper()
-	all := map[string]redis.UniversalClient{"client": standalone(plain), "cluster": cluster(clustered)}
-	for _, c := range all {
-		t.Cleanup(func() { _ = c.Close() })
-	}
-	return all
+	return map[string]redis.UniversalClient{"client": closing(t, standalone(plain)), "cluster": closing(t, cluster(clustered))}
 }
 
 // A few concurrent calls are sent alone. Further calls share the next round trip.

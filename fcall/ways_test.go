@@ -3,6 +3,7 @@ package fcall_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -36,35 +37,26 @@ func slotsAt(addr string) func(context.Context) ([]redis.ClusterSlot, error) {
 	}
 }
 
+// closing closes a client with the test.
+func closing[C io.Closer](t *testing.T, c C) C {
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 var ways = []way{
-	{"client", func(t *testing.T, addr string) fcall.Caller {
-		c := standalone(addr)
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}},
-	{"conn", func(t *testing.T, addr string) fcall.Caller {
-		c := standalone(addr)
-		t.Cleanup(func() { _ = c.Close() })
-		return c.Conn()
-	}},
-	{"cluster", func(t *testing.T, addr string) fcall.Caller {
-		c := cluster(addr)
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}},
+	{"client", func(t *testing.T, addr string) fcall.Caller { return closing(t, standalone(addr)) }},
+	{"conn", func(t *testing.T, addr string) fcall.Caller { return closing(t, standalone(addr)).Conn() }},
+	{"cluster", func(t *testing.T, addr string) fcall.Caller { return closing(t, cluster(addr)) }},
 	{"pipeline", func(t *testing.T, addr string) fcall.Caller {
-		c := standalone(addr)
-		t.Cleanup(func() { _ = c.Close() })
+		c := closing(t, standalone(addr))
 		return &piped{c, c.Pipeline}
 	}},
 	{"pipeline cluster", func(t *testing.T, addr string) fcall.Caller {
-		c := cluster(addr)
-		t.Cleanup(func() { _ = c.Close() })
+		c := closing(t, cluster(addr))
 		return &piped{c, c.Pipeline}
 	}},
 	{"transaction", func(t *testing.T, addr string) fcall.Caller {
-		c := standalone(addr)
-		t.Cleanup(func() { _ = c.Close() })
+		c := closing(t, standalone(addr))
 		return &piped{c, c.TxPipeline}
 	}},
 }
