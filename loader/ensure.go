@@ -2,13 +2,14 @@ package loader
 
 import (
 	"context"
+	"time"
 
 	"github.com/rlfunc/rlfunc/fcall"
 )
 
 // Ensure is for a service when it starts: it loads the library on primaries that lack it, and never replaces one, so an old pod
 // cannot undo a deploy. If another primary has a higher version, Ensure loads that: services of that version call this primary, too.
-// Many replicas of a service may call it at once.
+// Many replicas of a service may call it at once. If Redis does not answer, Ensure gives up after 10 s, so that the service can start.
 //
 // A higher version of the same major version needs no action. A lower version (ErrOlder), other bytes of the same version
 // (ErrDrifted) and a name of another library (ErrConflict) are errors: the first one needs a deploy, the others an operator. The
@@ -19,6 +20,8 @@ func Ensure(ctx context.Context, client fcall.Caller, lib *fcall.Library) (*Resu
 	if err := checkLibraries("ensure", []*fcall.Library{lib}); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	s, err := NewTarget(client).open(ctx, false)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,12 @@
 package loader_test
 
 import (
+	"context"
+	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -124,4 +128,21 @@ func TestEnsure_acceptsEmbeddedServer(t *testing.T) {
 	}
 	equal(t, "outcomes", []string{"shop_v1 loaded"}, outcomes(r))
 	equal(t, "kind", "embedded", check(t, s).Server.Kind)
+}
+
+// Where packets are dropped, go-redis alone tries for minutes, and the service would not start.
+func TestEnsure_givesUpAfterTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dropped := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: dropped, ContextTimeoutEnabled: true})
+		began := time.Now()
+		_, err := loader.Ensure(t.Context(), client, bundle("shop", "1.2.0", "buy"))
+		says(t, err, loader.ErrUnreachable, "ensure shop_v1 on 127.0.0.1:1: no answer: timed out")
+		equal(t, "time", 10*time.Second, time.Since(began))
+		client.Close()
+		time.Sleep(time.Minute) // until go-redis dials no more
+	})
 }
