@@ -8,8 +8,7 @@
 // A method that proxies and servers may read in different ways is answered with InvalidArgument. Other calls pass, unless the policy has
 // unmatched: refuse. The policy's identities read metadata, peer address and client certificate.
 //
-// A stream counts once, when it begins. [Options.Messages] also counts each message that it receives, [Options.Sent] each message that the
-// service sends.
+// A stream counts once, when it begins. [Options.Messages] also counts each message that it receives.
 //
 // A handler finds its decision with [FromContext] and settles the actual cost of the call. Otherwise the reservation counts as estimated.
 // The interceptor refunds it if the handler panics or the client disconnects before a unary handler returned a reply or a stream sent a

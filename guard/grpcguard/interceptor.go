@@ -41,9 +41,6 @@ type Options struct {
 	// attempts of the endpoint apply, but no receipt or challenge; a message has its places of a concurrency only while it is decided. The client stays the same, even after its token expires. A refusal ends
 	// the stream with ResourceExhausted. With "", only the begin of the stream counts. Defaults to "" for all methods.
 	Messages func(fullMethod string) string
-	// Sent does the same for each message that the service sends; a refused message is not sent. With Wait, messages are sent at the pace
-	// of their limits. Defaults to "" for all methods.
-	Sent func(fullMethod string) string
 	// Wait delays a refused call until it may pass, as long as its context lasts; see guard.Wait. Defaults to false.
 	Wait bool
 }

@@ -24,8 +24,11 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	if err != nil {
 		return err
 	}
-	s := &guarded{ServerStream: stream, ctx: ctx, interceptor: i, method: method, who: who, received: named(i.options.Messages, method), sent: named(i.options.Sent, method)}
-	if d == nil && s.received == "" && s.sent == "" {
+	s := &guarded{ServerStream: stream, ctx: ctx, interceptor: i, method: method, who: who}
+	if i.options.Messages != nil {
+		s.received = i.options.Messages(method)
+	}
+	if d == nil && s.received == "" {
 		return handler(srv, stream)
 	}
 	if d == nil { // only messages of the method have endpoints
@@ -47,24 +50,16 @@ func (i *Interceptor) Stream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	return err
 }
 
-// named returns the endpoint of a method's messages; "" if they do not count.
-func named(endpoint func(string) string, method string) string {
-	if endpoint == nil {
-		return ""
-	}
-	return endpoint(method)
-}
-
 // guarded is a stream that carries the decision and counts messages.
 type guarded struct {
 	grpc.ServerStream
-	ctx            context.Context
-	interceptor    *Interceptor
-	method         string
-	who            *identity.Found
-	received, sent string      // endpoints of messages; "" does not count them
-	began          atomic.Bool // the stream sent something
-	refused        atomic.Pointer[error]
+	ctx         context.Context
+	interceptor *Interceptor
+	method      string
+	who         *identity.Found
+	received    string      // the endpoint of messages; "" does not count them
+	began       atomic.Bool // the stream sent something
+	refused     atomic.Pointer[error]
 }
 
 func (g *guarded) Context() context.Context { return g.ctx }
@@ -74,11 +69,7 @@ func (g *guarded) SendHeader(md metadata.MD) error {
 	return g.ServerStream.SendHeader(md)
 }
 
-// SendMsg sends a message if it is allowed. After a refusal the stream sends nothing.
 func (g *guarded) SendMsg(m any) error {
-	if err := g.admit(g.sent, m); err != nil {
-		return err
-	}
 	g.began.Store(true)
 	return g.ServerStream.SendMsg(m)
 }
@@ -91,18 +82,15 @@ func (g *guarded) RecvMsg(m any) error {
 	if err := g.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	return g.admit(g.received, m)
+	return g.admit(m)
 }
 
 // admit decides about a message. The first refusal applies to the rest of the stream.
-func (g *guarded) admit(endpoint string, message any) error {
-	if endpoint == "" {
+func (g *guarded) admit(message any) error {
+	if g.received == "" {
 		return nil
 	}
-	if refused := g.refused.Load(); refused != nil {
-		return *refused
-	}
-	r := guard.Request{Endpoint: endpoint, Subjects: g.who.Subjects}
+	r := guard.Request{Endpoint: g.received, Subjects: g.who.Subjects}
 	estimate, weight := g.interceptor.measure(g.ctx, g.method, message)
 	r.Estimate, r.Units, r.Weight = estimate.Money, estimate.Units, weight
 	d, err := g.interceptor.decide(g.ctx, r)

@@ -2,12 +2,10 @@ package grpcguard_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -64,38 +62,6 @@ endpoints:
 			}
 		})
 	}
-}
-
-// A refused message is not sent, and the client gets the status.
-func TestSent_countsByMessage(t *testing.T) {
-	onEach(t, func(t *testing.T, rdb *redis.Client) {
-		f := serveOn(t, rdb, `
-endpoints:
-  - {name: talk, match: ["/chat.Chat/Talk"], limits: [{name: streams, limit: 3, window: 1h}]}
-  - {name: sent, limits: [{name: bytes, kind: gcra, limit: 10, window: 1h}]}`,
-			grpcguard.Options{
-				Sent:   func(string) string { return "sent" },
-				Weight: func(_ context.Context, _ string, m any) int64 { return map[bool]int64{true: 1, false: 5}[m == nil] },
-			}, nil)
-		s := f.talk(t.Context(), t, "ada")
-		for i := range 2 {
-			if err := say(s); err != nil {
-				t.Fatalf("message %d: %v", i+1, err)
-			}
-		}
-		if got := answerOf(say(s)); got.Code != codes.ResourceExhausted || got.Endpoint != "sent" || got.Retry <= 0 {
-			t.Errorf("the third message of two: %+v", got)
-		}
-		if got := fieldsOf(s.Trailer()); got["retry-after"] == "" || !strings.HasPrefix(got["ratelimit"], `"bytes";r=0;t=`) {
-			t.Errorf("the trailer has %v", got)
-		}
-		if err := say(f.talk(t.Context(), t, "ada")); status.Code(err) != codes.ResourceExhausted {
-			t.Errorf("a message of another stream: %v", err)
-		}
-		if err := say(f.talk(t.Context(), t, "bob")); err != nil {
-			t.Errorf("a message to another client: %v", err)
-		}
-	})
 }
 
 func TestMessages_unknownEndpointIsAnError(t *testing.T) {
