@@ -90,7 +90,7 @@ func TestTransport_fleet(t *testing.T) {
 		server := embedded.New(embedded.Options{})
 		api := &upstream{random: rand.New(rand.NewPCG(1, 2))}
 		p := &policy.Policy{Upstreams: []policy.Upstream{{
-			Name: "llm", Match: []string{"api.example.com/"}, MaxWait: new(10 * time.Minute), Retry: &policy.Retry{Attempts: 10},
+			Name: "llm", Match: []string{"api.example.com/"}, MaxWait: new(10 * time.Minute), Attempts: 10,
 			Limits: []policy.Limit{
 				{Name: "requests", Limit: 60, Window: time.Minute},
 				{Name: "pace", Kind: policy.GCRA, Limit: 60, Window: time.Minute, Burst: 2},

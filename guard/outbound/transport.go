@@ -191,7 +191,7 @@ func (t *Transport) send(r *http.Request, to *route, call guard.Request) (*http.
 	}
 	wait := t.learn(ctx, response, to, r.Method, call.Subjects[0])
 	if c.Decision.Charge != nil {
-		t.endWithBody(ctx, response, to.Upstream, c)
+		t.endWithBody(ctx, response, c)
 	}
 	return response, wait, nil
 }
@@ -246,10 +246,16 @@ func closeBody(r *http.Request) {
 // retries reports whether a request is sent again after a response.
 func retries(u *policy.Upstream, r *http.Request, response *http.Response, attempt int, wait time.Duration) bool {
 	hasBody := r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
-	if u.Retry == nil || attempt >= u.Retry.Attempts || !hasBody || !slices.Contains(u.Retry.Status, response.StatusCode) || wait > *u.MaxWait {
+	if attempt >= u.Attempts || !hasBody || wait > *u.MaxWait {
 		return false
 	}
-	if !isRepeatable(r.Method) && !slices.Contains(u.Retry.Methods, r.Method) && r.Header.Get("Idempotency-Key") == "" && r.Header.Get("X-Idempotency-Key") == "" {
+	switch response.StatusCode {
+	case http.StatusTooManyRequests: // it was not processed
+	case http.StatusServiceUnavailable:
+		if !isRepeatable(r.Method) && r.Header.Get("Idempotency-Key") == "" && r.Header.Get("X-Idempotency-Key") == "" {
+			return false
+		}
+	default:
 		return false
 	}
 	for _, name := range []string{"X-Should-Retry", "Stripe-Should-Retry"} {
@@ -270,11 +276,11 @@ func isRepeatable(method string) bool {
 }
 
 // endWithBody ends a call with its response's body.
-func (t *Transport) endWithBody(ctx context.Context, response *http.Response, u *policy.Upstream, call *Call) {
+func (t *Transport) endWithBody(ctx context.Context, response *http.Response, call *Call) {
 	status := response.StatusCode // without a reference to the body
 	e := &ending{call: call, ctx: ctx, end: guard.End{Counts: func(r *policy.Responses) bool { return slices.Contains(r.Status, status) }}}
 	succeeded := status/100 == 2 || status == http.StatusSwitchingProtocols
-	e.end.Gone = !succeeded && !slices.Contains(u.Charged, status)
+	e.end.Gone = !succeeded
 	if t.options.Usage != nil && len(call.Decision.Budgets) > 0 {
 		seen := *response
 		seen.Body = nil

@@ -30,11 +30,9 @@ type Upstream struct {
 	Budgets []Budget `yaml:"budgets" policy:"items=0..16"`
 	// Cost is what a call reserves of the budgets. Defaults to 0 of each.
 	Cost *EndpointCost `yaml:"cost"`
-	// Charged holds the HTTP statuses of responses that cost what was estimated unless they tell their usage, each 300 to 599, at most 64. Any other
-	// response that is no success costs nothing. Defaults to none.
-	Charged []int `yaml:"charged" policy:"items=0..64,300..599"`
-	// Retry is which requests outbound.Transport sends again. Defaults to none.
-	Retry *Retry `yaml:"retry"`
+	// Attempts is how often outbound.Transport sends a request at most, 1 to 10: again after a 429, and after a 503 if the request may be repeated. Each
+	// attempt is decided anew. Defaults to 1.
+	Attempts int `yaml:"attempts" policy:"1..10,default=1"`
 	// MaxWait is how long a call waits for its turn, 0s to 1d; 0s lets it fail at once. Defaults to 30s.
 	MaxWait *time.Duration `yaml:"max_wait" policy:"0s..1d,default=30s"`
 }
@@ -47,17 +45,6 @@ type Account struct {
 	Path string `yaml:"path" policy:"is=parameter"`
 	// Func reads the account with a func of the service that has the upstream's name. Defaults to false.
 	Func bool `yaml:"func"`
-}
-
-// Retry selects requests that are sent again: those with method GET, HEAD, OPTIONS, TRACE, PUT or DELETE, and those with an Idempotency-Key. Each attempt is
-// decided anew.
-type Retry struct {
-	// Attempts is how often a request is sent at most, 1 to 10. Defaults to 3.
-	Attempts int `yaml:"attempts" policy:"1..10,default=3"`
-	// Status holds the HTTP statuses of responses after which a request is sent again, each 400 to 599, at most 16. Defaults to 429 and 503.
-	Status []int `yaml:"status" policy:"items=0..16,400..599"`
-	// Methods holds further HTTP methods of requests that may be sent again, such as POST, at most 8. Defaults to none.
-	Methods []string `yaml:"methods" policy:"items=0..8,is=header"`
 }
 
 func hostless(pattern string) bool {
@@ -148,9 +135,6 @@ func (p *Policy) completeUpstreams() {
 			u.Budgets[j].By = By{ByAccount}
 			fill(&u.Budgets[j].OnFailure, p.OnFailure)
 		}
-		if u.Retry != nil && u.Retry.Status == nil {
-			u.Retry.Status = []int{429, 503}
-		}
 	}
 }
 
@@ -172,8 +156,8 @@ func (p *Policy) checkUpstreams(isBad func(path string) bool, found *problems) {
 			checkEstimates(at+".budgets", alone.Budgets, at+".cost", alone.Endpoints[0].Cost, found)
 		}
 		u.checkAccount(at, found)
-		if u.Retry != nil && len(u.Match) == 0 {
-			found.add(at+".retry", "has no effect without match: code sends the requests itself")
+		if u.Attempts > 1 && len(u.Match) == 0 {
+			found.add(at+".attempts", "has no effect without match: code sends the requests itself")
 		}
 	}
 }
