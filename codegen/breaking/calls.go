@@ -3,6 +3,7 @@ package breaking
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,12 +140,17 @@ func times(k spec.Field) string {
 	return "once"
 }
 
+// words are the names in the expression of a rule, and its texts.
+var words = regexp.MustCompile(`'[^']*'|"[^"]*"|\w+`)
+
 func (c *comparison) arguments(was, now *spec.Function) {
-	sent := map[string]bool{} // the paths of arguments that old clients know
+	sent := map[string]bool{}      // the paths of arguments that old clients know
+	renamed := map[string]string{} // what old rules call arguments that have another name now
 	var compare func(l list)
 	compare = func(l list) {
 		added := c.values(l, func(p pair) {
 			sent[l.group+p.new.Name] = true
+			renamed[p.old.LuaName()] = p.new.LuaName()
 			c.argument(l, p)
 			if p.new.Kind == spec.KindGroup {
 				in := p.new.Name + "."
@@ -168,7 +174,9 @@ func (c *comparison) arguments(was, now *spec.Function) {
 	compare(list{&argumentPlace, now, "argument", "", args(was.Params), args(now.Params)})
 	for i := range now.Rules {
 		r := &now.Rules[i]
-		same := func(o spec.Rule) bool { return o.Expression == r.Expression }
+		same := func(o spec.Rule) bool {
+			return r.Expression == words.ReplaceAllStringFunc(o.Expression, func(word string) string { return cmp.Or(renamed[word], word) })
+		}
 		if !slices.ContainsFunc(was.Rules, same) && !holds(now, r, sent) {
 			c.at(&argumentNarrower, cmp.Or(r.File, now.File), r.Line, r.Col, "%s asks more than before: %s", now.Name, r.Text())
 		}
