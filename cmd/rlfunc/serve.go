@@ -149,7 +149,10 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 func subjectKey() ([]byte, error) {
 	const name, least = "RLFUNC_SUBJECT_KEY", 16
 	key, ok := os.LookupEnv(name)
-	if ok && len(key) < least {
+	if !ok {
+		return nil, nil
+	}
+	if len(key) < least {
 		return nil, usageErrorf("%s must have at least %d bytes, got %d: make one with `openssl rand -hex 16`", name, least, len(key))
 	}
 	return []byte(key), nil
