@@ -34,7 +34,7 @@ var exitCodes = []struct {
 	{exitError, "The command failed, its arguments are wrong, or the operator declined."},
 	{exitFindings, "The command did its job and reports something: differences, findings, changes to make, or a refusal."},
 	{exitBreaking, "plan and deploy: the deploy would break running clients or stored state. deploy has loaded nothing."},
-	{exitInvalid, "serve: the policy, or a file of keys, tokens or certificates, is not valid. It has not begun to serve."},
+	{exitInvalid, "serve: the policy or a file of keys, tokens or certificates is not valid, or --api lacks its file. It has not begun to serve."},
 	{exitNoListener, "serve: it cannot listen on an address, for example because another process does."},
 	{exitCutOff, "serve: it ended while requests were still in flight after --drain."},
 	{exitInterrupted, "SIGINT (Ctrl-C) interrupted the command. serve drains and exits with 0 or 6."},
