@@ -110,10 +110,3 @@ func TestFCALL_overMaxMemory(t *testing.T) {
 		})
 	}
 }
-
-const (
-	one     = "#!lua name=one\nredis.register_function('f', function() return 1 end)\n"
-	other   = "#!lua name=one\nredis.register_function('g', function() return 2 end)\n"
-	taken   = "#!lua name=two\nredis.register_function('F', function() return 3 end)\n"
-	renamed = "#!lua name=ONE\nredis.register_function('h', function() return 4 end)\n"
-)

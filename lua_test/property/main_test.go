@@ -222,7 +222,6 @@ type (
 	attemptParams = abuse.AttemptParams
 	attemptResult = abuse.AttemptResult
 	attemptTier   = abuse.AttemptTiers
-	attemptRow    = abuse.AttemptTiersResult
 	issueParams   = challenge.IssueParams
 	issueResult   = challenge.IssueResult
 	checkLimit    = ratelimit.Limit
