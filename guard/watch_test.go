@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,22 +67,6 @@ func do(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestWatch_fileWrittenInPlaceAndInvalidFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "policy.yaml")
-	write(t, path, "timeout: 1s")
-	all := watch(t, path)
-	wantNext(t, all, "1s")
-	write(t, path, "timeout: 2s") // truncates, then writes
-	wantNext(t, all, "2s")
-	write(t, path, "namespace: a b")
-	var e *policy.Error
-	if got := next(t, all); !errors.As(got.err, &e) || !strings.HasPrefix(got.err.Error(), path+":1:12: namespace: ") {
-		t.Fatalf("got %+v", got)
-	}
-	write(t, path, "timeout: 2s")
-	wantNext(t, all, "2s")
 }
 
 func TestWatch_configMap(t *testing.T) {

@@ -51,14 +51,6 @@ const clients = `identities:
 
 func TestMain(m *testing.M) { engines.Main(m) }
 
-// onEach runs a scenario on each engine. Windows are hours, so that none ends on a real clock.
-func onEach(t *testing.T, scenario func(t *testing.T, rdb *redis.Client)) {
-	t.Helper()
-	for _, e := range engines.Ends(t) {
-		t.Run(e.Name, func(t *testing.T) { scenario(t, e.Client(t)) })
-	}
-}
-
 // serve runs serveOn with an embedded server whose clock stands still.
 func serve(t *testing.T, yaml string, o grpcguard.Options, h handler) *fixture {
 	t.Helper()

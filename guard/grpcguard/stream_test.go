@@ -37,20 +37,18 @@ func TestMessages_countByMessage(t *testing.T) {
 			f := serve(t, `
 endpoints:
   - {name: talk, match: ["`+match+`"], limits: [{name: streams, limit: 5, window: 1m}]}
-  - {name: message, limits: [{name: messages, limit: 5, window: 1m}]}`,
-				grpcguard.Options{Messages: func(method string) string {
-					if method == "/chat.Chat/Talk" {
-						return "message"
-					}
-					return ""
-				}}, nil)
+  - {name: message, limits: [{name: bytes, kind: gcra, limit: 10, window: 10m}]}`,
+				grpcguard.Options{
+					Messages: func(method string) string { return map[string]string{"/chat.Chat/Talk": "message"}[method] },
+					Weight:   func(_ context.Context, _ string, m any) int64 { return map[bool]int64{true: 1, false: 2}[m == nil] },
+				}, nil)
 			s := f.talk(t.Context(), t, "ada")
 			for i := range 5 {
 				if err := say(s); err != nil {
 					t.Fatalf("message %d: %v", i+1, err)
 				}
 			}
-			want := answer{codes.ResourceExhausted, "RATE_LIMITED", "message", time.Minute, []string{"message/messages: 5 in 1m0s; admits again in 1m0s"}}
+			want := answer{codes.ResourceExhausted, "RATE_LIMITED", "message", 2 * time.Minute, []string{"message/bytes: 10 in 10m0s; admits again in 2m0s"}}
 			if diff := cmp.Diff(want, answerOf(say(s))); diff != "" {
 				t.Errorf("the sixth message of five (-want +got):\n%s", diff)
 			}

@@ -142,14 +142,16 @@ func (p *program) must(path string, request map[string]any) map[string]any {
 
 func TestAPI_decidesAndSettles(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
-	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.4"}
+	tokens := func(n int) []any { return []any{map[string]any{"unit": "tokens", "n": n}} }
+	chat := map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "estimate": "0.4", "units": tokens(700)}
 	first := p.must("/v1/decide", chat)
-	if first["allowed"] != true || first["reserved"] != "0.4" {
+	if first["allowed"] != true || first["reserved"] != "0.4" || fmt.Sprint(first["reserved_units"]) != "[map[n:700 unit:tokens]]" {
 		t.Fatalf("%v", first)
 	}
 	for _, actual := range []string{"0.1", "0.3"} { // the second has no effect
-		p.must("/v1/charges/settle", map[string]any{"charge": first["charge"], "actual": actual})
+		p.must("/v1/charges/settle", map[string]any{"charge": first["charge"], "actual": actual, "units": tokens(100)})
 	}
+	chat["units"] = tokens(400)
 	second := p.must("/v1/decide", chat)
 	p.must("/v1/charges/settle", map[string]any{"charge": second["charge"], "actual": "0"})
 	p.must("/v1/decide", chat)
@@ -200,38 +202,10 @@ func TestAPI_decidesAndSettles(t *testing.T) {
 	}
 }
 
-func TestAPI_reservesAndSettlesUnits(t *testing.T) {
-	p := newProgram(t, embedded.New(embedded.Options{}).Client())
-	chat := func(tokens int) map[string]any {
-		return p.must("/v1/decide", map[string]any{
-			"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}, "units": []any{map[string]any{"unit": "tokens", "n": tokens}},
-		})
-	}
-	settle := func(charge any, unit string, n int) int {
-		status, _ := p.ask("/v1/charges/settle", map[string]any{"charge": charge, "actual": "0", "units": []any{map[string]any{"unit": unit, "n": n}}})
-		return status
-	}
-	first := chat(700)
-	if got := fmt.Sprint(first["reserved_units"]); first["allowed"] != true || got != "[map[n:700 unit:tokens]]" {
-		t.Fatalf("reserved %s: %v", got, first)
-	}
-	if a := chat(400); a["allowed"] != false || a["reason"] != "budget" {
-		t.Errorf("beyond the budget: %v", a)
-	}
-	if status := settle(first["charge"], "seconds", 1); status != http.StatusBadRequest {
-		t.Errorf("a unit that was not reserved: %d", status)
-	}
-	if status := settle(first["charge"], "tokens", 100); status != http.StatusOK {
-		t.Errorf("settled: %d", status)
-	}
-	if a := chat(400); a["allowed"] != true {
-		t.Errorf("after the settlement: %v", a)
-	}
-}
-
 func TestAPI_errorsAreProblems(t *testing.T) {
 	p := newProgram(t, embedded.New(embedded.Options{}).Client())
 	held := p.must("/v1/decide", map[string]any{"endpoint": "export", "subjects": []string{"ip=192.0.2.1"}})["charge"]
+	charged := p.must("/v1/decide", map[string]any{"endpoint": "chat", "subjects": []string{"ip=192.0.2.1"}})["charge"]
 	for _, c := range []struct {
 		path    string
 		request map[string]any
@@ -262,7 +236,8 @@ func TestAPI_errorsAreProblems(t *testing.T) {
 		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1", "units": []any{map[string]any{"unit": "tokens", "n": 1, "N": 2}}}, 400, "bad_request"},
 		{"/v1/charges/settle", map[string]any{"charge": "x", "actual": "1"}, 400, "bad_request"},
 		{"/v1/charges/settle", map[string]any{"charge": held, "actual": nil}, 400, "bad_request"},
-		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1"}, 400, "bad_request"}, // it has no reservation
+		{"/v1/charges/settle", map[string]any{"charge": held, "actual": "1"}, 400, "bad_request"},                                                               // it has no reservation
+		{"/v1/charges/settle", map[string]any{"charge": charged, "actual": "1", "units": []any{map[string]any{"unit": "seconds", "n": 1}}}, 400, "bad_request"}, // of no such unit
 		{"/v1/charges/renew", map[string]any{"charge": "x"}, 400, "bad_request"},
 		{"/v1/charges/release", map[string]any{}, 400, "bad_request"},
 		{"/v1/charges/release", map[string]any{"charge": strings.Repeat("a", 1<<20)}, 413, "too_large"},
