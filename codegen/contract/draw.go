@@ -46,7 +46,7 @@ func (d *drawer) start() {
 	d.used, d.keys, d.now = map[spec.Kind][]string{}, nil, Start.UnixMicro()
 	d.calls = nil
 	d.tame, d.plain, d.sparse = d.IntN(3) > 0, d.IntN(2) == 0, d.IntN(2) == 0
-	d.narrow, d.cast = len(d.functions) > 1 && d.IntN(4) == 0, d.functions
+	d.narrow, d.cast = len(d.functions) > 1 && d.IntN(2) == 0, d.functions
 	if d.narrow {
 		d.cast = nil
 		for range 4 {
