@@ -37,3 +37,28 @@ end)`
 		}
 	}
 }
+
+// Variables that were there already can be exchanged, which older versions of gopher-lua got wrong. Redis 7.0 has the same results.
+func TestEmbedded_assignsSeveralAtOnce(t *testing.T) {
+	s := embedded.New(embedded.Options{})
+	defer s.Close()
+	for statement, want := range map[string]string{
+		"a, b = b, a":                            "2 1 3 10 20 30",
+		"a, b, c = c, a, b":                      "3 1 2 10 20 30",
+		"a, b, c = b, g()":                       "2 7 8 10 20 30",
+		"t[1], t[2] = t[2], t[1]":                "1 2 3 20 10 30",
+		"a, t[a] = t[a], a":                      "10 2 3 1 20 30",
+		"a, t[a + 1] = a + 1, 99":                "2 2 3 10 99 30",
+		"a, b = a + b, a - b":                    "3 -1 3 10 20 30",
+		"local function f() a, b = b, a end f()": "2 1 3 10 20 30",
+	} {
+		library := "#!lua name=l\nredis.register_function('f', function()\nlocal function g() return 7, 8 end\nlocal a, b, c, t = 1, 2, 3, {10, 20, 30}\n" +
+			statement + "\nreturn table.concat({a, b, c, t[1], t[2], t[3]}, ' ')\nend)"
+		if err := s.Client().FunctionLoadReplace(t.Context(), library).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Client().FCall(t.Context(), "f", nil).Text(); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", statement, got, err, want)
+		}
+	}
+}
