@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func (f *file) command(e *ast.FuncCallExpr, exprs []ast.Expr, name string, args 
 		f.report(at, "unknown-command", "%s is in %s but not in Redis 7.0, which libraries support: if yours are newer, ignore this with a reason", name, since)
 		return
 	case commands[name] == nil:
-		f.report(at, "unknown-command", "unknown Redis command %s%s", name, spelling.DidYouMean(name, CommandNames()))
+		f.report(at, "unknown-command", "unknown Redis command %s%s", name, spelling.DidYouMean(name, slices.Sorted(maps.Keys(commands))))
 		return
 	}
 	if strings.HasPrefix(name, "XREAD") && wordAt(args, "BLOCK") >= 0 {

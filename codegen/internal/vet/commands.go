@@ -2,8 +2,6 @@ package vet
 
 import (
 	_ "embed"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -53,6 +51,3 @@ func rows(table string) map[string]string {
 	}
 	return out
 }
-
-// CommandNames returns the commands that vet knows, sorted.
-func CommandNames() []string { return slices.Sorted(maps.Keys(commands)) }

@@ -1,9 +1,16 @@
 package vet
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Forms is the table of forms.
 func Forms() string { return formTable }
+
+// CommandNames returns the commands that vet knows, sorted.
+func CommandNames() []string { return slices.Sorted(maps.Keys(commands)) }
 
 // Fits reports whether a command's literals have its form.
 func Fits(args []string) bool {

@@ -144,8 +144,6 @@ func (f *file) member(at position, table, member string, used bool) {
 		f.report(at, "dynamic-command", "%s is a value here, which hides its commands, so their ACL rules are unknown: write %s('COMMAND', ...)", name, name)
 	case name == "math.random" || name == "math.randomseed":
 		f.report(at, "random", "%s yields the same sequence on every fresh server: take random bytes of Go's crypto/rand as an argument", name)
-	case name == "math.huge":
-		f.report(at, "portable", "math.huge is a finite number in gopher-lua and infinite on real servers: use an explicit bound")
 	case name == "redis.setresp":
 		f.report(at, "sandbox", "redis.setresp changes what replies look like, and generated clients decode flat RESP2 arrays: return flat values")
 	case table == "cjson" && (member == "new" || strings.HasPrefix(member, "encode_") || strings.HasPrefix(member, "decode_")):
@@ -210,11 +208,6 @@ func (f *file) call(e *ast.FuncCallExpr, fn *function) {
 		f.redisCall(e, args, fn)
 		return
 	}
-	if e.Func != nil {
-		f.frontier(exprText(e.Func), e.Args)
-	} else {
-		f.frontier("string."+e.Method, append([]ast.Expr{e.Receiver}, e.Args...))
-	}
 	if to := f.callee(e); to != nil {
 		for i, p := range to.params[:min(len(to.params), len(e.Args))] {
 			f.named(e.Args[i], p.name, " of "+to.name)
@@ -242,16 +235,6 @@ func (f *file) call(e *ast.FuncCallExpr, fn *function) {
 		f.errorText(e.Args[0])
 	case "table.insert", "table.remove", "table.sort":
 		f.libraryState(e.Args[0], fn, true)
-	}
-}
-
-// patterned are the functions of Lua that read a pattern.
-var patterned = set("string.find string.match string.gmatch string.gsub")
-
-// frontier reports a pattern that engines read in different ways.
-func (f *file) frontier(name string, args []ast.Expr) {
-	if patterned[name] && len(args) > 1 && strings.Contains(strings.ReplaceAll(f.shape(args[1]).lead, "%%", ""), "%f") {
-		f.report(f.at[args[1]], "portable", "the frontier pattern %%f differs in gopher-lua: write the pattern without it")
 	}
 }
 

@@ -153,13 +153,7 @@ func (r *resolver) stmt(s ast.Stmt) {
 			r.target(lhs)
 		}
 		r.note(s, r.at[s.Lhs[0]])
-		for i, rhs := range s.Rhs {
-			from := len(r.nodes)
-			r.expr(rhs)
-			if len(s.Rhs) > 1 && r.crosses(s.Lhs, i, r.nodes[from:]) {
-				r.report(r.at[s], "portable", "gopher-lua assigns several existing variables wrongly (a, b = b, a sets both to one value): write one assignment per line, or declare new locals")
-			}
-		}
+		r.exprs(s.Rhs)
 		for i, lhs := range s.Lhs {
 			r.assign(lhs, valueAt(s.Rhs, i))
 		}
@@ -199,20 +193,6 @@ func (r *resolver) stmt(s ast.Stmt) {
 	default:
 		r.parts(reflect.ValueOf(s).Elem())
 	}
-}
-
-// crosses reports whether the nodes of value i read another target than its own, or may: one that is no local.
-func (r *resolver) crosses(targets []ast.Expr, i int, nodes []node) bool {
-	for j, target := range targets {
-		id, ok := target.(*ast.IdentExpr)
-		if !ok || j != i && slices.ContainsFunc(nodes, func(n node) bool {
-			read, ok := n.is.(*ast.IdentExpr)
-			return ok && r.refs[read] == r.refs[id]
-		}) {
-			return true
-		}
-	}
-	return false
 }
 
 // target walks what is assigned to.
