@@ -143,10 +143,17 @@ func otherRows() []workload {
 	}
 }
 
+// checkOf asks guard about limits alone, of a subject and others that are made of it.
+func checkOf(holder string, limits fcall.Rows[guard.Limit], subjects ...string) command {
+	return of(guard.New, (*guard.Client).Check, func(s fcall.Subject) guard.CheckParams {
+		return guard.CheckParams{Subject: s, Limits: limits.For(others(s, subjects)...), Holder: holder}
+	})
+}
+
 // admit asks guard about a subject and others that are made of it.
-func admit(p guard.AdmitParams, limitsOf, budgetsOf []string) command {
+func admit(p guard.AdmitParams, budgetsOf ...string) command {
 	return of(guard.New, (*guard.Client).Admit, func(s fcall.Subject) guard.AdmitParams {
-		p.Subject, p.Limits, p.Budgets = s, p.Limits.For(others(s, limitsOf)...), p.Budgets.For(others(s, budgetsOf)...)
+		p.Subject, p.Budgets = s, p.Budgets.For(others(s, budgetsOf)...)
 		return p
 	})
 }
@@ -166,7 +173,7 @@ func guardRowsAtServer() []workload {
 	daily := guard.Budget{Budget: 1_000_000, Window: 24 * time.Hour}
 	accounts := []string{"", "-team", "-user", "-key"}
 	reserving := func(reservation string, budgets fcall.Rows[guard.Budget], accounts ...string) command {
-		return admit(guard.AdmitParams{Budgets: budgets, Estimate: 10_000, Reservation: reservation, Hold: 10 * time.Minute}, nil, accounts)
+		return admit(guard.AdmitParams{Budgets: budgets, Estimate: 10_000, Reservation: reservation, Hold: 10 * time.Minute}, accounts...)
 	}
 	one, four := guard.PackBudget(daily), guard.PackBudget(daily, daily, daily, daily)
 	var ofOne, ofFour []command
@@ -175,10 +182,10 @@ func guardRowsAtServer() []workload {
 	}
 	const budget = "guard: a budget, 10 charges"
 	return []workload{
-		{name: "guard: a gcra", rival: redisRate, call: admit(guard.AdmitParams{Limits: guard.PackLimit(hour)}, nil, nil), expect: admitted, share: 1},
-		{name: "guard: a gcra each of two subjects", rival: redisRate, call: admit(guard.AdmitParams{Limits: guard.PackLimit(hour, address)}, []string{"", "-address"}, nil), expect: admitted},
+		{name: "guard: a gcra", rival: redisRate, call: checkOf("", guard.PackLimit(hour)), expect: allowed, share: 1},
+		{name: "guard: a gcra each of two subjects", rival: redisRate, call: checkOf("", guard.PackLimit(hour, address), "", "-address"), expect: allowed},
 		{name: budget, rival: redisRate, prepare: after(ofOne...), call: reserving(token, one), expect: admitted, share: 2.5},
 		{name: "guard: budgets of four accounts, 10 charges", rival: budget, prepare: after(ofFour...), call: reserving(token, four, accounts...), expect: admitted, share: 2.2},
-		{name: "guard: a place of 10", rival: redisRate, call: admit(guard.AdmitParams{Limits: guard.PackLimit(running), Holder: token}, nil, nil), expect: admitted, share: 1.4},
+		{name: "guard: a place of 10", rival: redisRate, call: checkOf(token, guard.PackLimit(running)), expect: allowed, share: 1.4},
 	}
 }

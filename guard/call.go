@@ -89,7 +89,7 @@ func (a *asker) call(q *ask, c *call) {
 		a.callBeside(q, c)
 		return
 	}
-	c.result, c.err = a.client.Admit(q.context, c.params)
+	c.result, c.err = decideCall(q.context, a.client, &c.params)
 	if ended(c.err) {
 		c.err = overdue{a.explain(ErrTimeout), c.err}
 	}
@@ -109,7 +109,7 @@ func (a *asker) callBeside(q *ask, c *call) {
 	a.inFlight.Add(1)
 	a.background(func() {
 		defer a.inFlight.Add(-1)
-		result, err := a.client.Admit(ctx, params)
+		result, err := decideCall(ctx, a.client, &params)
 		permit.done(err)
 		answered <- answer{result, err}
 	})
@@ -117,7 +117,7 @@ func (a *asker) callBeside(q *ask, c *call) {
 	case got := <-answered:
 		c.result, c.err = got.result, got.err
 	case <-end.C:
-		c.err = overdue{a.explain(q.context.wait.err), &fcall.OutcomeError{Function: "guard.admit", Cause: context.DeadlineExceeded}}
+		c.err = overdue{a.explain(q.context.wait.err), &fcall.OutcomeError{Function: "guard." + c.function(), Cause: context.DeadlineExceeded}}
 	}
 }
 

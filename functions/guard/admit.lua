@@ -12,7 +12,7 @@
 ---
 --- A limit of kind concurrency charges places, which renew keeps and release or refund frees. A shadow limit never refuses; it is charged where
 --- it allows. A call whose holder release has marked is an error, and charges nothing.
---- @use clock refusal block_state receipts limit limit_rows request_parts attempt_set
+--- @use clock refusal block_state receipts limit request_parts attempt_set
 --- @key    bucket         string[block]            the subject's block: active while the key exists
 --- @key    known          string[receipt:<receipt>]?receipt.of the receipt, if it was admitted
 --- @key    attempts       zset[attempts:<block>]?tiers when attempts were made
@@ -54,7 +54,7 @@
 ---     the budget's; 0 for the call's subject, and for any other reason
 --- @result strikes        count[0..64]             blocks within the strike memory, including one that starts now; 0 without tiers and when blocked
 --- @result retry_after    duration                 longest wait of all refusals; a failed challenge and a too large estimate count 0, because no wait helps
---- @result at             time                     when it was decided, for refund; the epoch when refused, and if nothing needed the clock
+--- @result at             time                     when it was decided, for refund; the epoch when refused
 --- @result challenge      enum(none,absent,consumed,unused,replayed,expired_or_unknown,mismatch) outcome; unused: something else refused; none: not checked
 --- @result limits         group(limit)             one result per limit, in the order of the call; empty when blocked
 --- @result budgets        group(budget)            one result per budget, in the order of the call; empty when blocked
@@ -75,17 +75,6 @@ local function admit(bucket, known, attempts, strikes, challenges, left, record,
     return nil, blocked_by
   elseif left_ms > 0 then
     return false, false, 'blocked', blocked_by, place, 0, left_ms * 1000, 0, 'none', {}, {}, {}
-  end
-  if #budgets + #tiers == 0 and not (receipt or challenge or challenge_required) then
-    local now_us = limit_rows.now_us(limits)
-    local rows, refused, wait_us = limit_rows.check(limits, limits_state, weight, nil, now_us, holder)
-    if not rows then
-      return nil, refused
-    elseif refused > 0 then
-      return false, false, 'limit', 0, 0, 0, wait_us, 0, 'none', rows, limit_rows.none, limit_rows.none
-    end
-    limit_rows.charge(limits, limits_state, rows, now_us)
-    return true, false, 'none', 0, 0, 0, 0, now_us, 'none', rows, limit_rows.none, limit_rows.none
   end
   local clock_us = clock.now_us()
   local repeated, unreadable = receipts.find(known, clock_us, dedup_us, repeats)

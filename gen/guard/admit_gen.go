@@ -130,7 +130,7 @@ type AdmitResult struct {
 	// RetryAfter: longest wait of all refusals; a failed challenge and a too large estimate count 0, because no
 	// wait helps.
 	RetryAfter time.Duration
-	// At: when it was decided, for refund; the epoch when refused, and if nothing needed the clock.
+	// At: when it was decided, for refund; the epoch when refused.
 	At time.Time
 	// Challenge: outcome; unused: something else refused; none: not checked.
 	Challenge AdmitChallenge

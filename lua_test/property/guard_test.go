@@ -121,6 +121,9 @@ func drawGuard(t *rapid.T) plan[guarded, *model.Guard] {
 			if rapid.IntRange(0, 2).Draw(t, "challenged") == 2 {
 				c.Challenge, c.Payload = tokens.Draw(t, "challenge"), payloads.Draw(t, "payload")
 			}
+			if rapid.IntRange(0, 3).Draw(t, "limits only") == 3 {
+				return callGuardCheck(subject, model.AdmitCall{Limits: c.Limits, Weight: c.Weight, Holder: c.Holder})
+			}
 			return callAdmit(subject, c)
 		case 17, 18, 19, 20, 21:
 			return callRefund(subject, rapid.IntRange(0, 6).Draw(t, "part"))
@@ -250,6 +253,31 @@ func callAdmit(subject string, c model.AdmitCall) guardedCall {
 			return a
 		},
 	})
+}
+
+// callGuardCheck is a call of check, which answers as admit does.
+func callGuardCheck(subject string, c model.AdmitCall) guardedCall {
+	call := callAdmit(subject, c)
+	p := guard.CheckParams{Subject: fcall.Subject(subject), Limits: guard.PackLimit(limitsOf(c.Limits)...), Weight: c.Weight, Holder: c.Holder}
+	call.function, call.params = "check", p
+	call.queue = func(ctx context.Context, g guarded, pipe redis.Pipeliner) func() (any, error) {
+		return queued((*guard.Client).QueueCheck, p)(ctx, g.Guard, pipe)
+	}
+	of := call.answer
+	call.answer = func(m *model.Guard) answer {
+		a := of(m)
+		if r, ok := a.reply.(admitResult); ok {
+			if !c.Timed() {
+				r.At = time.Time{}
+			}
+			a.reply = guard.CheckResult{
+				Allowed: r.Allowed, Reason: guard.CheckReason(r.Reason), Tier: r.Tier, Refused: r.Refused, RetryAfter: r.RetryAfter, At: r.At, Limits: r.Limits,
+			}
+			a.passes = func(reply any) bool { return reply.(guard.CheckResult).Allowed }
+		}
+		return a
+	}
+	return call
 }
 
 // waits reports whether a call passes after retry_after: a block hides what else refuses, a challenge may end meanwhile, and

@@ -83,7 +83,7 @@ func TestRelease_marksAHolderWithoutItsPlaces(t *testing.T) {
 		guardStep{Name: "its call comes late", Call: placed("a", one), WantErr: fcall.ErrArgument},
 		guardStep{Name: "and asks for all that there is", Call: admit(all), WantErr: fcall.ErrArgument},
 		guardStep{Name: "and for nothing", Call: placed("a"), WantErr: fcall.ErrArgument},
-		guardStep{Name: "a call without a holder", Call: admit(admitParams{}), Want: passesUntimed()},
+		guardStep{Name: "a call without a holder", Call: admit(admitParams{}), Want: passes()},
 		guardStep{Name: "another holder", Call: placed("b", one), Writes: true, Want: passesAt(0, inPlace(0)), TTLs: ttls{left: time.Minute, places: kept}},
 		guardStep{Name: "it has its place, and is not marked", Call: leaves("b", time.Minute, one), Writes: true, Want: released, TTLs: ttls{left: time.Minute}},
 		guardStep{Name: "so it may come again", Call: placed("b", one), Writes: true, Want: passesAt(0, inPlace(0))},

@@ -85,13 +85,6 @@ func passesAt(d time.Duration, rows ...admitRow) admitResult {
 	return suites.Answered(admitResult{Allowed: true, Reason: guard.AdmitReasonNone, At: afterStart(d), Limits: rows})
 }
 
-// passesUntimed is passes where no limit needs the clock.
-func passesUntimed(rows ...admitRow) admitResult {
-	r := passes(rows...)
-	r.At = time.Time{}
-	return r
-}
-
 func stops(retry time.Duration, rows ...admitRow) admitResult {
 	return suites.Answered(admitResult{Reason: guard.AdmitReasonLimit, RetryAfter: retry, Limits: rows})
 }
@@ -188,6 +181,40 @@ func TestAdmit_blocksOfOtherSubjects(t *testing.T) {
 		block("u1", time.Second),
 		guardStep{Name: "the call's own comes first", Call: admit(p), Want: held(0, time.Second)},
 		guardStep{Name: "over", Advance: time.Hour, Call: admit(p), Writes: true, Want: func() admitResult { r := passed; r.At = afterStart(time.Hour); return r }()},
+	)
+}
+
+func TestCheck_answersAsAdmitForLimitsAlone(t *testing.T) {
+	perMinute := guard.Limit{Kind: guard.LimitKindGCRA, Limit: 2, Window: time.Minute}
+	check := func(p guard.CheckParams, l ...admitLimit) func(context.Context, guarded) (any, error) {
+		p.Subject, p.Limits = "u1", guard.PackLimit(l...)
+		return by(suites.GuardOf, (*guard.Client).Check, p)
+	}
+	answer := func(r guard.CheckResult, rows ...admitRow) guard.CheckResult {
+		r.Limits = append([]admitRow{}, rows...)
+		return r
+	}
+	passed := guard.CheckResult{Allowed: true, Reason: guard.CheckReasonNone}
+	suites.Guards.Run(
+		t,
+		guardStep{Name: "no limit", Call: check(guard.CheckParams{}), Want: answer(passed)},
+		guardStep{
+			Name: "the weight multiplies", Call: check(guard.CheckParams{Weight: 2}, perMinute), Writes: true,
+			Want: answer(passed, admitRow{Allowed: true, ResetAfter: time.Minute}),
+		},
+		guardStep{
+			Name: "no token is left", Call: check(guard.CheckParams{}, perMinute),
+			Want: answer(guard.CheckResult{Reason: guard.CheckReasonLimit, RetryAfter: 30 * time.Second}, admitRow{ResetAfter: time.Minute, RetryAfter: 30 * time.Second}),
+		},
+		guardStep{Name: "places need a holder", Call: check(guard.CheckParams{}, admitLimit{Kind: guard.LimitKindConcurrency, Limit: 1, Window: time.Minute}), WantErr: fcall.ErrArgument},
+		guardStep{
+			Call: by(suites.AbuseOf, (*abuse.Client).Block, abuse.BlockParams{Subject: "ip", Duration: time.Hour}), Writes: true,
+			Want: abuse.BlockResult{Applied: true, RetryAfter: time.Hour},
+		},
+		guardStep{
+			Name: "a block of another subject", Call: check(guard.CheckParams{Blocks: []fcall.Subject{"net", "ip"}}, perMinute),
+			Want: answer(guard.CheckResult{Reason: guard.CheckReasonBlocked, Refused: 2, RetryAfter: time.Hour}),
+		},
 	)
 }
 
@@ -311,7 +338,7 @@ func TestAdmit_refusesArguments(t *testing.T) {
 		refuses("a budget without an ID", admitParams{Budgets: []guard.Budget{{Budget: 1, Window: time.Minute}}}),
 		refuses("a budget with a receipt and no ID", admitParams{Receipt: "r", Budgets: []guard.Budget{{Budget: 1, Window: time.Minute}}}),
 		refuses("a block below the tick", admitParams{Tiers: []guard.AdmitTiers{{Threshold: 1, Window: 1, Block: time.Microsecond}}}),
-		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passesUntimed()},
+		guardStep{Name: "nothing at all is asked for", Call: admit(admitParams{}), Want: passes()},
 	)
 }
 

@@ -83,6 +83,9 @@ var wireCalls = []wireCall{
 	onWire(override.New, (*override.Client).Clear, override.ClearParams{Subject: "u1", Target: "user=42", Budget: "month"}),
 	onWire(override.New, (*override.Client).List, override.ListParams{Subject: "u1", Known: new(int64(7))}),
 
+	onWire(guard.New, (*guard.Client).Check, guard.CheckParams{
+		Subject: "u1", Blocks: []fcall.Subject{"ip"}, Limits: guard.PackLimit(guard.Limit{Kind: guard.LimitKindGCRA, Limit: 5, Window: time.Second}), Weight: 2, Holder: "h1",
+	}),
 	onWire(guard.New, (*guard.Client).Admit, admitParams{
 		Subject: "u1", Blocks: []fcall.Subject{"u2"}, Receipt: "r1", Dedup: 2 * time.Second, Repeats: new(int64(2)), Limits: suites.GuardLimits(5), Weight: 2, Budgets: []guard.Budget{{Budget: 1000, Window: time.Minute}},
 		Estimate: 5, Hold: time.Minute, Reservation: "i1", StrikeMemory: day, CountRefused: true,

@@ -51,7 +51,7 @@ type AdmitResult struct {
 	Refused    int64 // the first budget of the account that refuses, from 1
 	Strikes    int64
 	RetryAfter time.Duration
-	At         time.Time // zero where no limit needed the clock
+	At         time.Time // zero when refused
 	Challenge  string
 	Limits     []CheckRow
 	Budgets    []CostRow
@@ -180,9 +180,7 @@ func (m *Guard) take(subject string, c AdmitCall, a costAnswer, free, counts boo
 		m.receipts[key] = v
 		changed = true
 	}
-	if c.timed() {
-		r.At = m.Now()
-	}
+	r.At = m.Now()
 	m.admitted[subject] = Admitted{c, *r, m.clock}
 	return changed
 }
@@ -276,10 +274,8 @@ func (c AdmitCall) limits() CheckCall {
 	return CheckCall{Limits: c.Limits, Weight: c.Weight, Holder: c.Holder}
 }
 
-// timed reports whether deciding takes the clock.
-func (c AdmitCall) timed() bool {
-	return len(c.Budgets)+c.Attempt.Tiers.Len() > 0 || c.Receipt != "" || c.Challenge != "" || c.Required || slices.ContainsFunc(c.Limits, CheckLimit.timed)
-}
+// Timed reports whether deciding the limits alone takes the clock.
+func (c AdmitCall) Timed() bool { return slices.ContainsFunc(c.Limits, CheckLimit.timed) }
 
 // TakeResult is the answer of take.
 type TakeResult struct {
