@@ -44,28 +44,6 @@ func logLimit(name string, limit int64, window time.Duration) checkLimit {
 	return checkLimit{Name: name, Kind: ratelimit.LimitKindSlidingLog, Limit: limit, Window: window}
 }
 
-// A repeat that costs more pays the rest: a tiny request first would otherwise make a huge one free.
-func TestCheck_aRepeatPaysForMoreWeight(t *testing.T) {
-	bucket := checkLimit{Kind: ratelimit.LimitKindGCRA, Limit: 10, Window: 10 * time.Second}
-	log := logLimit("a", 9, 10*time.Second)
-	take := func(weight int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return checks(checkParams{Limits: []checkLimit{bucket, log}, Weight: weight, Receipt: "r1"})
-	}
-	rows := func(left int64) []checkRow {
-		return []checkRow{{Allowed: true, Remaining: left, ResetAfter: time.Duration(10-left) * time.Second}, {Allowed: true, Remaining: 8, ResetAfter: 10 * time.Second}}
-	}
-	limiters.Run(
-		t,
-		step{Call: take(1), Writes: true, Want: checkResult{Allowed: true, Limits: rows(9)}},
-		step{Call: take(1), Want: checkResult{Allowed: true, Duplicate: true, Limits: rows(9)}},
-		step{Name: "3 more", Call: take(4), Writes: true, Want: checkResult{Allowed: true, Duplicate: true, Limits: rows(6)}},
-		step{Name: "paid", Call: take(4), Want: checkResult{Allowed: true, Duplicate: true, Limits: rows(6)}},
-		step{Name: "less is paid, too", Call: take(2), Want: checkResult{Allowed: true, Duplicate: true, Limits: rows(6)}},
-		step{Name: "all that is left", Call: take(10), Writes: true, Want: checkResult{Allowed: true, Duplicate: true, Limits: rows(0)}},
-		step{Name: "and free when it is full", Call: take(10), Want: checkResult{Allowed: true, Duplicate: true, Limits: rows(0)}},
-	)
-}
-
 func TestCheck_looks(t *testing.T) {
 	limits := []checkLimit{logLimit("a", 2, 10*time.Second), {Name: "a", Kind: ratelimit.LimitKindGCRA, Limit: 2, Window: 10 * time.Second}}
 	look := func(receipt string) func(context.Context, *ratelimit.Client) (any, error) {

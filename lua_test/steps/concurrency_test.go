@@ -161,29 +161,6 @@ func TestConcurrencyPeek_listsHolders(t *testing.T) {
 	)
 }
 
-func TestAcquire_weightsOfManyHolders(t *testing.T) {
-	name := func(i int) string { return fmt.Sprintf("%0200d", i) }
-	of20 := func(i int, weight int64) func(context.Context, *concurrency.Client) (any, error) {
-		return acquire(acquireParams{Holder: name(i), Limit: 20, Weight: weight, Lease: time.Duration(20-i) * time.Second})
-	}
-	var steps []leaseStep
-	for i := range 10 {
-		steps = append(steps, leaseStep{Call: of20(i, 2), Writes: true, TTLs: leaseKeys(time.Hour + 20*time.Second), Want: acquireResult{Allowed: true, Fence: startFence + int64(i), InUse: int64(2*i + 2), Remaining: int64(18 - 2*i)}})
-	}
-	steps = append(
-		steps,
-		leaseStep{Name: "one more", Call: of20(10, 1), Want: acquireResult{InUse: 20, RetryAfter: 11 * time.Second}},
-		leaseStep{Name: "three more", Call: of20(10, 3), Want: acquireResult{InUse: 20, RetryAfter: 12 * time.Second}},
-		leaseStep{Name: "an early holder again", Advance: time.Second, Call: of20(0, 1), Writes: true, Want: acquireResult{Allowed: true, Held: true, Fence: startFence, InUse: 20}},
-		leaseStep{Name: "released", Call: release(name(5), 0), Writes: true, Want: releaseOutcome("released")},
-		leaseStep{Name: "twice", Call: release(name(5), 0), Want: releaseOutcome("not_held")},
-		leaseStep{Name: "three have ended", Advance: 12 * time.Second, Call: of20(10, 3), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 13_000_000, InUse: 15, Remaining: 5}},
-		leaseStep{Name: "an ended lease does not count if the clock is set back", Advance: -10 * time.Second, Call: of20(9, 1), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 13_000_001, InUse: 16, Remaining: 4}},
-		leaseStep{Name: "all have ended", Advance: time.Hour, Call: of20(0, 20), Writes: true, Want: acquireResult{Allowed: true, Fence: startFence + 3603_000_000, InUse: 20}},
-	)
-	semaphores.Run(t, steps...)
-}
-
 // An acquisition removes at most 100 holders whose leases have ended, and answers as if they were all gone.
 func TestAcquire_removesAFewHoldersACall(t *testing.T) {
 	semaphores.Each(t, func(t *testing.T, s *luatest.Server, c *concurrency.Client) {

@@ -125,18 +125,6 @@ func TestReserve_theSameReceiptIsChargedOnce(t *testing.T) {
 	)
 }
 
-// A tiny request first, then a huge one with the same receipt, pays for the huge one.
-func TestReserve_aReceiptKnowsWhatItPaidFor(t *testing.T) {
-	budgets.Run(
-		t,
-		costStep{Advance: toSlice, Call: reserves(reserve("a", 1, within(1000))), Writes: true, Want: granted(1, 1, 1000, window10)},
-		costStep{Call: reserves(reserve("a", 500, within(1000))), Writes: true, Want: granted(500, 501, 1000, window10)},
-		costStep{Call: reserves(reserve("a", 500, within(1000))), Want: knownReceipt(500, 501, 1000, window10)},
-		costStep{Name: "nothing was spent, so nothing is paid", Call: settles("a", 0, within(1000)), Writes: true, Want: settled("settled", 1, 1000)},
-		costStep{Call: reserves(reserve("a", 500, within(1000))), Writes: true, Want: granted(500, 501, 1000, window10)},
-	)
-}
-
 func TestReserve_holdEndsAnEstimate(t *testing.T) {
 	held := reserve("a", 900, within(1000))
 	held.Hold = time.Minute
@@ -210,18 +198,6 @@ func TestSettle_replacesTheEstimateOnceAtTheTimeOfItsReservation(t *testing.T) {
 		costStep{Name: "more than reserved", Call: settles("b", 700, within(1000)), Writes: true, Want: settled("settled", 700, 1000)},
 		costStep{Advance: time.Minute, Call: peeks("b", 0, within(1000)), Want: budget.PeekResult{Allowed: true, Reason: "none", Status: "settled", Budgets: []budget.BudgetResult{{Allowed: true, Remaining: 1000}}}},
 		costStep{Name: "known for two windows after it", Advance: 19*time.Minute - time.Second, Call: settles("b", 1, within(1000)), Want: settled("repeated", 0, 1000)},
-	)
-}
-
-// Two generations of a service may settle one reservation, with other windows.
-func TestSettle_byAShorterWindowIsKnownAsLongAsTheReservation(t *testing.T) {
-	second := budget.PackBudget(budget.Budget{Budget: 1000, Window: time.Second})
-	budgets.Run(
-		t,
-		costStep{Advance: toSlice, Call: reserves(reserve("a", 600, within(1000))), Writes: true, Want: granted(600, 600, 1000, window10)},
-		costStep{Advance: time.Minute, Call: settles("a", 300, second), Writes: true, Want: settled("settled", 0, 1000)},
-		costStep{Name: "the reserving process settles late", Advance: 18 * time.Minute, Call: settles("a", 300, within(1000)), Want: settled("repeated", 0, 1000)},
-		costStep{Name: "two windows after the reservation it is unknown", Advance: time.Minute + time.Millisecond, Call: settles("a", 300, within(1000)), Writes: true, Want: settled("unknown", 300, 1000)},
 	)
 }
 

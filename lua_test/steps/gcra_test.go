@@ -169,17 +169,3 @@ func TestLimits_durationsBelowAMillisecondAreErrors(t *testing.T) {
 		}
 	})
 }
-
-// A token of the largest limit is 1/10^12 of the period, and no part of one is lost.
-func TestGCRA_countsTheLastTokenOfTheLargestLimit(t *testing.T) {
-	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
-		return gcra(gcraParams{Subject: "u1", Limit: 1_000_000_000_000, Period: 1003 * time.Microsecond, Cost: cost(n)})
-	}
-	left := int64(500_000_000_000)
-	steps := []step{{Call: take(left), Writes: true, Want: gcraResult{Allowed: true, Remaining: left, ResetAfter: time.Millisecond}}}
-	for range 10 {
-		left--
-		steps = append(steps, step{Call: take(1), Writes: true, Want: gcraResult{Allowed: true, Remaining: left, ResetAfter: time.Millisecond}})
-	}
-	limiters.Run(t, steps...)
-}

@@ -64,26 +64,6 @@ var (
 	nothing  = ratelimit.RefundResult{}
 )
 
-// A refund returns tokens until they have been gained again. From then on others may have taken them.
-func TestRefund_expires(t *testing.T) {
-	bucket := checkLimit{Kind: ratelimit.LimitKindGCRA, Limit: 10, Window: 10 * time.Second}
-	window := checkLimit{Kind: ratelimit.LimitKindFixedWindow, Limit: 10, Window: 4 * time.Second}
-	take := gcra(gcraParams{Subject: "u1", Limit: 10, Period: 10 * time.Second, Cost: cost(4)})
-	charge := fixedWindow(windowParams{Subject: "u1", Limit: 10, Window: 4 * time.Second, Cost: cost(4)})
-	limiters.Run(
-		t,
-		step{Call: take, Writes: true, Want: gcraResult{Allowed: true, Remaining: 6, ResetAfter: 4 * time.Second}},
-		step{Call: charge, Writes: true, Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: 4 * time.Second}},
-		step{Advance: time.Second, Call: giveBack(bucket, 2, 0, 4*time.Second), Writes: true, Want: refunded},
-		step{Call: giveBack(window, 3, 0, 4*time.Second), Writes: true, Want: refunded},
-		step{Name: "gained, and taken by another", Advance: 3 * time.Second, Call: take, Writes: true, Want: gcraResult{Allowed: true, Remaining: 6, ResetAfter: 4 * time.Second}},
-		step{Call: giveBack(bucket, 2, 0, 4*time.Second), Want: nothing},
-		step{Call: charge, Writes: true, Want: windowResult{Allowed: true, Remaining: 6, ResetAfter: 4 * time.Second}},
-		step{Call: giveBack(window, 3, 0, 4*time.Second), Want: nothing},
-		step{Name: "nothing was taken", Call: giveBack(window, 3, 4*time.Second, 0), Want: nothing},
-	)
-}
-
 func TestRefund_fixedWindow(t *testing.T) {
 	limit := checkLimit{Kind: ratelimit.LimitKindFixedWindow, Limit: 10, Window: 10 * time.Second}
 	take := func(n int64) func(context.Context, *ratelimit.Client) (any, error) {
@@ -145,19 +125,6 @@ func TestRefund_neverFillsABucketAboveFull(t *testing.T) {
 			)
 		})
 	}
-}
-
-// A caller with a small limit sees millions of years of tokens that one with a great limit took.
-func TestRefund_ofABucketThatAnotherLimitOverdrew(t *testing.T) {
-	const day = 24 * time.Hour
-	many := gcraParams{Subject: "u1", Limit: 1_000_000_000_000, Period: 90 * day, Cost: cost(500_000_000_000)}
-	few := checkLimit{Kind: ratelimit.LimitKindGCRA, Limit: 6, Window: 90 * day}
-	limiters.Run(
-		t,
-		step{Call: gcra(many), Writes: true, Want: gcraResult{Allowed: true, Remaining: 500_000_000_000, ResetAfter: 45 * day}},
-		step{Call: giveBack(few, 2), Writes: true, TTLs: bucketOf(90*day, 60*day), Want: refunded},
-		step{Name: "it is empty but for these", Call: gcra(gcraParams{Subject: "u1", Limit: 6, Period: 90 * day, Cost: cost(0)}), Want: gcraResult{Allowed: true, Remaining: 2, ResetAfter: 60 * day}},
-	)
 }
 
 func TestRefund_slidingLogTakesThatAdmissionOut(t *testing.T) {
