@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/rlfunc/rlfunc/embedded"
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -122,20 +121,6 @@ func TestBudgets_twoGenerationsWithOtherZones(t *testing.T) {
 	want := []string{"0.1 of org=acme", "0.1 of org=acme", "0.2 of org=acme", "0.1 of org=acme"}
 	if diff := cmp.Diff(want, spent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// A process whose clock is off by more than a period cannot name the period: the failure mode decides.
-func TestBudgets_periodsOfAWrongClock(t *testing.T) {
-	rdb, clock := inProcess(t)
-	clock.Set(time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC))
-	p := gateway()
-	p.Budgets = []policy.Budget{{Name: "day", By: policy.By{"org"}, Budget: 1_000_000, Every: policy.Day}}
-	p.Endpoints[0].Cost = &policy.EndpointCost{}
-	g := newGuard(t, rdb, p, guard.Options{CacheSize: -1}.WithLocalClock(embedded.NewManualClock(clock.Now().Add(-72*time.Hour))))
-	var unavailable *guard.UnavailableError
-	if _, err := g.Decide(t.Context(), guard.Request{Endpoint: "chat", Subjects: []string{"org=acme"}}); !errors.As(err, &unavailable) {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -17,6 +17,36 @@ import (
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
+// budgeted returns a policy with a budget of 1.00 a day; a request reserves 0.10.
+func budgeted() *policy.Policy {
+	return &policy.Policy{
+		OnFailure: policy.Open,
+		Budgets:   []policy.Budget{{Name: "day", Budget: 1_000_000, Window: 24 * time.Hour}},
+		Endpoints: []policy.Endpoint{{
+			Name: "chat", Cost: &policy.EndpointCost{Estimate: 100_000}, Unbounded: true, Idempotency: &policy.Idempotency{Header: "Idempotency-Key"},
+		}},
+	}
+}
+
+// A handler settles after the deadline of its request.
+func TestCharge_endRetriesAFailedSettlement(t *testing.T) {
+	rdb, _ := inProcess(t)
+	g := newGuard(t, rdb, budgeted(), guard.Options{})
+	d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=ada"}})
+	gone, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if err := d.Charge.Settle(gone, 250_000); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("settled after the deadline: %v", err)
+	}
+	d.Charge.End(gone, guard.End{Gone: true})
+	if err := g.Close(); err != nil { // waits for it
+		t.Fatal(err)
+	}
+	if got := peekSpent(t, rdb, "ip=ada"); got != 250_000 {
+		t.Errorf("%v is spent", got)
+	}
+}
+
 // resumed takes up a charge in some process.
 func resumed(t *testing.T, g *guard.Guard, text string) *guard.Charge {
 	t.Helper()

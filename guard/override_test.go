@@ -227,34 +227,6 @@ func TestOverride_withoutTheLibrary(t *testing.T) {
 	})
 }
 
-// Without the permission to list overrides, guard decides without them.
-func TestOverride_withoutPermission(t *testing.T) {
-	for _, e := range engines.Real(t) {
-		t.Run(e.Name, func(t *testing.T) {
-			l := listen(t)
-			admin := e.Client(t)
-			decide(t, newGuard(t, admin, overridable(), guard.Options{NoOverrides: true}), guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.7"}})
-			newOperator(t, admin).set("ip=203.0.113.8", override.SetEffectDeny, 0, time.Hour)
-			if err := admin.Do(t.Context(), "ACL", "SETUSER", "narrow", "reset", "on", ">secret", "~*", "+@all", "-fcall", "-fcall_ro", "-function", "+fcall|guard_v1_admit").Err(); err != nil {
-				t.Fatal(err)
-			}
-			defer admin.Do(context.Background(), "ACL", "DELUSER", "narrow")
-			rdb := e.Connect(t, func(o *redis.Options) { o.Username, o.Password = "narrow", "secret" })
-			g := newGuard(t, rdb, overridable(), guard.Options{CacheTTL: 200 * time.Millisecond})
-			for i := range 20 {
-				d := decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"ip=203.0.113.8"}})
-				if d.Allowed != (i < 2) || d.Reason == guard.ReasonDenied || d.Fallback != guard.FallbackNone {
-					t.Errorf("request %d: %+v", i+1, d)
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
-			if n := l.count("cannot read overrides"); n != 1 || l.count("NOPERM") != 1 {
-				t.Errorf("logged %d times:\n%s", n, &l.text)
-			}
-		})
-	}
-}
-
 // Close stops the polling goroutine, even before the first decision. New does not wait for a server.
 func TestOverride_closeStopsPolling(t *testing.T) {
 	began := time.Now()
