@@ -123,19 +123,3 @@ func TestExempt_doesNotFreeWhatCodeNames(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
-
-// An operator who exempts a path does not make its handler panic.
-func TestFromContext_ofAnExemptRequest(t *testing.T) {
-	rdb, _ := inProcess(t)
-	s := serve(t, rdb, parse(t, exempting), httpguard.Options{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		d := httpguard.FromContext(r.Context())
-		if err := d.Charge.Settle(r.Context(), 1); !d.Allowed || d.Endpoint != "" || err == nil {
-			t.Errorf("%+v, and settled: %v", d, err)
-		}
-	}))
-	w := httptest.NewRecorder()
-	s.Config.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
-	if w.Code != http.StatusOK {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}

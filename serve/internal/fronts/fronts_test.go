@@ -511,6 +511,12 @@ func TestFronts_decideAlike(t *testing.T) {
 		return with(ada, func(c *call) { c.handler = h })
 	}
 	estimating := func(n int64) call { return with(ada, func(c *call) { c.tokens = n }) }
+	unreserved := ending(func(ctx context.Context, c *guard.Charge) error {
+		if err := c.Settle(ctx, 1); err == nil {
+			t.Error("settled a call that reserved nothing")
+		}
+		return nil
+	})
 	type fields = map[string]string
 	limited := answer{Error: "rate_limited", Retry: time.Minute, Violated: []string{"minute"}, Message: "Too many requests. Try again in 60 seconds."}
 	passed := answer{}
@@ -589,7 +595,8 @@ endpoints: [{name: chat, match: ["/chat.Chat/*"]}]`,
 		"a weight that is too large":   {policy: strings.Replace(minute, "limit: 1", "kind: gcra, limit: 1", 1), needs: "weight", last: with(ada, func(c *call) { c.weight = 1 << 62 }), want: answer{Error: "bad_request", Message: "The cost of the request is out of bounds."}},
 		"a peer without an address":    {policy: minute, needs: "peer", last: call{}, want: answer{Error: "bad_request", Message: "The client could not be identified."}, fields: fields{}},
 		"no endpoint":                  {policy: "unmatched: refuse\n" + strings.Replace(minute, "Chat/*", "Chat/Other", 1), needs: "headers", last: ada, want: answer{Error: "not_found", Message: "The service has nothing at this path."}, fields: fields{}},
-		"exempt":                       {policy: "exempt: [/chat.Chat/Say]\noverrides: {deny: [ip=203.0.113.7]}\n" + minute, needs: "headers", before: []call{ada}, last: ada, want: passed, fields: fields{}},
+		"exempt":                       {policy: "exempt: [/chat.Chat/Say]\noverrides: {deny: [ip=203.0.113.7]}\n" + minute, needs: "headers", before: []call{ada}, last: unreserved, want: passed, fields: fields{}},
+		"not in the policy":            {policy: strings.Replace(minute, "Chat/*", "Chat/Other", 1), needs: "headers", before: []call{ada}, last: unreserved, want: passed, fields: fields{}},
 		"closed without Redis": {
 			policy: "on_failure: closed\n" + minute, damage: closes, last: ada,
 			want: answer{Error: "limiter_unavailable", Retry: time.Second, Message: "The rate limiter is not available. Try again in 1 second."}, fields: fields{"retry-after": "1"},
