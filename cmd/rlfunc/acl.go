@@ -45,8 +45,8 @@ the line to a server.
              lists libraries, and can end a script that blocks the server, but cannot load anything
 
 A service and an operator may call only the functions that exist now (+fcall|ratelimit_v1_gcra), so
-print the line again when a new version adds functions. While two major versions run, give the user
-the lines of both.
+print the line again when a new version adds functions. The word reset in it takes away all that the
+user has, also its password: leave it out to add to a user, such as the second of two major versions.
 
 Redis checks permissions inside functions, too. So the user may also run the commands that the
 functions use, on the keys of its namespaces. Give each service a namespace of its own to keep them
