@@ -2,6 +2,7 @@ package outbound_test
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -262,4 +263,13 @@ func TestErrorHandler_behindAReverseProxy(t *testing.T) {
 			t.Errorf("%v: %d, want %d", err, w.Code, want)
 		}
 	}
+}
+
+// packed returns a text compressed by gzip.
+func packed(text string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close()
+	return b.String()
 }

@@ -2,9 +2,7 @@ package outbound
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"math"
 	"mime"
 	"net/http"
@@ -96,9 +94,7 @@ type recorder struct {
 	other           []byte // the last document without
 	known           bool   // the last usage is that of the whole response
 	list, complete  bool   // documents are in an array; a document ended, and none followed
-	packed          *io.PipeWriter
-	unpacked        chan struct{}
-	unreadable      bool // because of its encoding
+	unreadable      bool   // because of its encoding
 }
 
 func newRecorder(response *http.Response) *recorder {
@@ -110,46 +106,16 @@ func newRecorder(response *http.Response) *recorder {
 	}
 	switch strings.ToLower(response.Header.Get("Content-Encoding")) {
 	case "", "identity":
-	case "gzip", "x-gzip":
-		r.unpack()
-	default:
+	default: // an API that compresses what nobody asked it to
 		r.unreadable = true
 	}
 	return r
 }
 
-// unpack decompresses, by gzip, what is written from now on.
-func (r *recorder) unpack() {
-	in, out := io.Pipe()
-	r.packed, r.unpacked = out, make(chan struct{})
-	go func() {
-		defer close(r.unpacked)
-		text, err := gzip.NewReader(in)
-		if err == nil {
-			_, err = io.Copy(unpacked{r}, text)
-		}
-		_ = in.CloseWithError(err)
-	}()
-}
-
-type unpacked struct{ *recorder }
-
-func (u unpacked) Write(p []byte) (int, error) {
-	u.read(p)
-	return len(p), nil
-}
-
 func (r *recorder) write(p []byte) {
-	switch {
-	case r.unreadable:
-	case r.packed != nil:
-		_, _ = r.packed.Write(p) // fails if it is not what it says
-	default:
-		r.read(p)
+	if r.unreadable {
+		return
 	}
-}
-
-func (r *recorder) read(p []byte) {
 	for _, c := range p {
 		if !r.sniffed && c > ' ' {
 			r.sniffed, r.stream = true, r.stream || c != '{' && c != '['
@@ -214,10 +180,6 @@ func (r *recorder) json(c byte) {
 
 // documents returns what tells the usage, and whether that is the usage of the whole response. read reports whether the body was read to its end.
 func (r *recorder) documents(read bool) (all [][]byte, whole bool) {
-	if r.packed != nil {
-		_ = r.packed.Close()
-		<-r.unpacked
-	}
 	for _, one := range [][]byte{r.first, r.latest} {
 		if one != nil {
 			all = append(all, one)
