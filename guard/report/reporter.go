@@ -16,6 +16,7 @@ package report
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -224,11 +225,11 @@ type Count struct {
 	Over int64  `json:"over,omitempty"` // count of the name that this one replaced
 }
 
-// A top counts the most frequent names in bounded memory.
+// A top counts the most frequent names in bounded memory. It is a heap.Interface, with the lowest count first.
 type top struct {
 	max   int
-	index map[string]int // index in heap
-	heap  []Count        // lowest count first
+	index map[string]int // in list
+	list  []Count
 }
 
 func newTop(maxNames int) *top {
@@ -239,54 +240,31 @@ func (t *top) add(name string) {
 	i, ok := t.index[name]
 	switch {
 	case ok:
-		t.heap[i].N++
-	case len(t.heap) < t.max:
-		t.heap = append(t.heap, Count{Name: name, N: 1})
-		i = len(t.heap) - 1
-		t.index[name] = i
-		t.up(i)
-		return
+		t.list[i].N++
+	case len(t.list) < t.max:
+		i = len(t.list)
+		t.index[name], t.list = i, append(t.list, Count{Name: name, N: 1})
 	default:
-		i = 0
-		least := t.heap[0]
+		least := t.list[0]
 		delete(t.index, least.Name)
-		t.heap[0] = Count{Name: name, N: least.N + 1, Over: least.N}
-		t.index[name] = 0
+		t.index[name], t.list[0] = 0, Count{Name: name, N: least.N + 1, Over: least.N}
 	}
-	t.down(i)
+	heap.Fix(t, i)
 }
 
 // counts returns the names by count, highest first.
 func (t *top) counts() []Count {
-	all := slices.Clone(t.heap)
+	all := slices.Clone(t.list)
 	sortCounts(all)
 	return all
 }
 
-func (t *top) up(i int) {
-	for i > 0 && t.heap[i].N < t.heap[(i-1)/2].N {
-		t.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-}
+func (t *top) Len() int           { return len(t.list) }
+func (t *top) Less(i, j int) bool { return t.list[i].N < t.list[j].N }
+func (t *top) Push(any)           {}
+func (t *top) Pop() any           { return nil }
 
-func (t *top) down(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {
-			if t.heap[child].N < t.heap[least].N {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		t.swap(i, least)
-		i = least
-	}
-}
-
-func (t *top) swap(i, j int) {
-	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
-	t.index[t.heap[i].Name], t.index[t.heap[j].Name] = i, j
+func (t *top) Swap(i, j int) {
+	t.list[i], t.list[j] = t.list[j], t.list[i]
+	t.index[t.list[i].Name], t.index[t.list[j].Name] = i, j
 }
