@@ -103,34 +103,33 @@ endpoints:
 	}
 }
 
-// The payload of a challenge is the method. A challenge is consumed once; a receipt may repeat it.
-func TestChallenge_isForTheMethod(t *testing.T) {
+// A challenge is consumed once; a receipt may repeat it.
+func TestChallenge_isConsumedOnce(t *testing.T) {
 	f := serve(t, `
 endpoints:
   - name: chat
     match: ["/chat.Chat/*"]
     idempotency: {header: Idempotency-Key, for: 1h}
     limits: [{name: hour, limit: 100, window: 1h}]
-    challenge: {required: true, payload: path}`, grpcguard.Options{}, nil)
+    challenge: {required: true}`, grpcguard.Options{}, nil)
 	challenges, err := challenge.New(f.redis, fcall.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	issue := func(payload string) string {
-		issued, err := challenges.Issue(t.Context(), challenge.IssueParams{Subject: "key=ada", Token: fcall.NewToken(), TTL: time.Minute, Payload: payload})
+	issue := func() string {
+		issued, err := challenges.Issue(t.Context(), challenge.IssueParams{Subject: "key=ada", Token: fcall.NewToken(), TTL: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return issued.Token
 	}
-	say, ask := issue("/chat.Chat/Say"), issue("/chat.Chat/Ask")
+	say, ask := issue(), issue()
 	for i, step := range []struct {
 		method, token, id string
 		want              answer
 	}{
 		{"/chat.Chat/Say", say, "", answer{}},
 		{"/chat.Chat/Say", say, "", answer{Code: codes.PermissionDenied, Reason: "CHALLENGE_INVALID", Endpoint: "chat"}},
-		{"/chat.Chat/Listen", ask, "", answer{Code: codes.PermissionDenied, Reason: "CHALLENGE_INVALID", Endpoint: "chat"}},
 		{"/chat.Chat/Ask", ask, "one", answer{}},
 		{"/chat.Chat/Ask", ask, "one", answer{}},
 		{"/chat.Chat/Ask", ask, "two", answer{Code: codes.PermissionDenied, Reason: "CHALLENGE_INVALID", Endpoint: "chat"}},

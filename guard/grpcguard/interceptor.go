@@ -127,7 +127,7 @@ func (i *Interceptor) admit(ctx context.Context, method string, message any) (*g
 		return nil, nil, nil
 	}
 	asked := asRequest(ctx, method)
-	call := web.Call{Header: asked.Header, Operation: method, Path: method}
+	call := web.Call{Header: asked.Header, Operation: method}
 	call.Estimate, call.Weight = i.measure(ctx, method, message)
 	if !i.options.Wait {
 		d := i.guard.KnownRefusal(ctx, func() guard.Request {

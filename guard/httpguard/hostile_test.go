@@ -26,7 +26,7 @@ endpoints:
   - name: chat
     match: ["/"]
     limits: [{name: minute, limit: 1, window: 1m}]
-    challenge: {payload: path}
+    challenge: {}
 `
 
 // No http.Client sends these values, but a proxy in the same process may.

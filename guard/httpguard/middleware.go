@@ -133,7 +133,7 @@ func (m *Middleware) For(endpoint string, next http.Handler) http.Handler {
 
 // serve decides and serves a request.
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, routes *routes, found web.Match) {
-	call := web.Call{Header: r.Header, Operation: r.Method, Path: r.URL.Path}
+	call := web.Call{Header: r.Header, Operation: r.Method}
 	if m.options.Estimate != nil {
 		call.Estimate = m.options.Estimate(r)
 	}

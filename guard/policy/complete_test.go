@@ -44,7 +44,7 @@ func TestComplete_fillsInDefaults(t *testing.T) {
 			Limits:    []Limit{{Name: "minute", By: By{"user"}, Kind: GCRA, Limit: 10, Window: time.Minute, Burst: 10, Weight: 1, OnFailure: Local}},
 			Cost:      &EndpointCost{Estimate: 20_000},
 			Block:     "many",
-			Challenge: &Challenge{By: By{"client"}, TTL: 5 * time.Minute, Header: "X-Challenge", Payload: PayloadNone},
+			Challenge: &Challenge{By: By{"client"}, TTL: 5 * time.Minute, Header: "X-Challenge"},
 		}, {Name: "plain"}},
 	}
 	got, err := p.Complete()

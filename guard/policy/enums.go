@@ -54,15 +54,6 @@ const (
 	CountRefused Count = "refused" // those that a limit, budget or challenge refuses
 )
 
-// Payload is what a challenge is bound to.
-type Payload string
-
-// The payloads of a challenge.
-const (
-	PayloadNone Payload = "none" // nothing: it is valid for any request
-	PayloadPath Payload = "path" // the path of the request's URL
-)
-
 // Paths is what becomes of a path with an empty segment or a dot segment.
 type Paths string
 
@@ -99,7 +90,6 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[Every]():     texts(Hour, Day, Week, Month, Year),
 	reflect.TypeFor[OnFailure](): texts(Open, Closed, Local),
 	reflect.TypeFor[Count]():     texts(CountAll, CountRefused),
-	reflect.TypeFor[Payload]():   texts(PayloadNone, PayloadPath),
 	reflect.TypeFor[Paths]():     texts(PathsRefuse, PathsClean),
 	reflect.TypeFor[Escapes]():   texts(EscapesRefuse, EscapesKeep),
 	reflect.TypeFor[Unmatched](): texts(UnmatchedPass, UnmatchedRefuse),

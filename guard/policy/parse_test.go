@@ -69,7 +69,7 @@ endpoints:
       - {name: every, by: all, kind: gcra, limit: 1000, window: 1s}
     cost: {estimate: 0.000001, hold: 2m, penalty: 1h}
     block: many
-    challenge: {by: device, required: true, ttl: 5m, header: X-Once, payload: path}
+    challenge: {by: device, required: true, ttl: 5m, header: X-Once}
 plans: {by: tenant}
 overrides:
   allow: ["key=internal"]
@@ -118,7 +118,7 @@ func wantEverything() *Policy {
 			},
 			Cost:      &EndpointCost{Estimate: 1, Hold: 2 * time.Minute, Penalty: time.Hour},
 			Block:     "many",
-			Challenge: &Challenge{By: By{"device"}, Required: true, TTL: 5 * time.Minute, Header: "X-Once", Payload: PayloadPath},
+			Challenge: &Challenge{By: By{"device"}, Required: true, TTL: 5 * time.Minute, Header: "X-Once"},
 		}},
 		Plans: &Plans{By: "tenant", Named: map[string]Plan{
 			"pro": {

@@ -214,8 +214,6 @@ type Challenge struct {
 	TTL time.Duration `yaml:"ttl" policy:"1ms..3650d,default=5m"`
 	// Header is the name of the header with the challenge. Defaults to X-Challenge.
 	Header string `yaml:"header" policy:"is=header,default=X-Challenge"`
-	// Payload binds a challenge to the path of the request's URL, or to nothing. Defaults to none: it is valid for any request.
-	Payload Payload `yaml:"payload" policy:"default=none"`
 }
 
 // Responses selects the responses that a limit counts, by HTTP status, gRPC code or both.

@@ -77,7 +77,7 @@ func (p *preparer) line(l *line, out *batch) {
 	out.unanswered = out.unanswered || l.status == 0
 	out.options = out.options || l.method == http.MethodOptions && p.preflights
 	e := found.Endpoint
-	call := web.Call{Operation: l.method, Path: l.path}
+	call := web.Call{Operation: l.method}
 	if e.Idempotency != nil && l.id != "" {
 		call.Header = http.Header{http.CanonicalHeaderKey(e.Idempotency.Header): {l.id}}
 	}

@@ -9,14 +9,12 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
-	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
 // A Call is what a client sends besides its identities.
 type Call struct {
 	Header    http.Header // or gRPC metadata
 	Operation string      // the HTTP method or full gRPC method; a receipt is valid for one operation
-	Path      string      // the payload of a challenge for a path
 	Estimate  guard.Amounts
 	Weight    int64
 }
@@ -29,9 +27,6 @@ func (c *Call) Request(e *guard.Endpoint, found *identity.Found) guard.Request {
 	if asked := e.Challenge; asked != nil {
 		if r.Challenge = c.Header.Get(asked.Header); r.Challenge == "" {
 			r.Challenge = found.Challenge
-		}
-		if asked.Payload == policy.PayloadPath {
-			r.Payload = c.Path
 		}
 	}
 	return r
@@ -83,8 +78,6 @@ func WrongPart(err error) string {
 			return Client
 		case "challenge":
 			return "challenge"
-		case "payload":
-			return "path"
 		}
 	}
 	return "cost"
