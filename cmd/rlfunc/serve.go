@@ -41,7 +41,7 @@ func (a *app) serveCommand() *cobra.Command {
 
   --grpc   Envoy's rate limit service, and grpc.health.v1. The policy's descriptors section says
            which endpoint and identities a descriptor means.
-  --http   /forward-auth for nginx, Caddy, Traefik, HAProxy and Kubernetes ingresses, whose addresses
+  --http   /forward-auth for nginx, Caddy, Traefik and HAProxy, whose addresses
            the policy must trust; /livez, /readyz and /metrics.
   --api    a JSON API for programs, off by default.
 

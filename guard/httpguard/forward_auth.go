@@ -21,7 +21,6 @@ import (
 //
 //	X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host     Caddy, Traefik
 //	X-Original-Method, X-Original-Uri, X-Original-Host        nginx
-//	X-Original-Method, X-Original-Url                         ingress-nginx; the URL is absolute
 //
 // The policy's forwarded header, such as X-Forwarded-For, names the client. The handler answers 403 unless the peer is a trusted proxy of the
 // policy. It answers 400 if a header is missing or has two lines, and if headers of two rows are present: a proxy sets those of its row, so
@@ -81,7 +80,7 @@ func (p *Problem) forbid(header http.Header) *Problem {
 // originalRequest returns the request that a proxy describes by its headers.
 func originalRequest(r *http.Request) (*http.Request, error) {
 	prefix := "X-Forwarded-"
-	if r.Header["X-Original-Method"] != nil || r.Header["X-Original-Uri"] != nil || r.Header["X-Original-Url"] != nil {
+	if r.Header["X-Original-Method"] != nil || r.Header["X-Original-Uri"] != nil {
 		prefix = "X-Original-"
 		if r.Header["X-Forwarded-Method"] != nil || r.Header["X-Forwarded-Uri"] != nil {
 			return nil, errors.New("there are headers of two kinds of proxies, and a client may have sent one")
@@ -91,7 +90,15 @@ func originalRequest(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, host, err := originalURL(r.Header, prefix)
+	host, err := only(r.Header, prefix+"Host")
+	if err != nil {
+		return nil, err
+	}
+	text, err := only(r.Header, prefix+"Uri")
+	if err != nil {
+		return nil, err
+	}
+	u, err := parseURI(prefix+"Uri", text)
 	if err != nil {
 		return nil, err
 	}
@@ -100,37 +107,6 @@ func originalRequest(r *http.Request) (*http.Request, error) {
 	original.Body, original.ContentLength, original.TransferEncoding = io.NopCloser(strings.NewReader("")), 0, nil
 	original.TLS = nil // the certificate is the proxy's
 	return original, nil
-}
-
-// originalURL returns the URL, in origin form, and the host of the request.
-func originalURL(header http.Header, prefix string) (*url.URL, string, error) {
-	const absolute = "X-Original-Url"
-	if prefix == "X-Original-" && header[absolute] != nil {
-		if header["X-Original-Uri"] != nil || header["X-Original-Host"] != nil {
-			return nil, "", errors.New("there are headers of two kinds of proxies, and a client may have sent one")
-		}
-		text, err := only(header, absolute)
-		if err != nil {
-			return nil, "", err
-		}
-		_, rest, _ := strings.Cut(text, "://")
-		end := strings.IndexAny(rest, "/?#")
-		if end <= 0 {
-			return nil, "", fmt.Errorf("%s is not an absolute URL", absolute)
-		}
-		u, err := parseURI(absolute, rest[end:])
-		return u, rest[:end], err
-	}
-	host, err := only(header, prefix+"Host")
-	if err != nil {
-		return nil, "", err
-	}
-	text, err := only(header, prefix+"Uri")
-	if err != nil {
-		return nil, "", err
-	}
-	u, err := parseURI(prefix+"Uri", text)
-	return u, host, err
 }
 
 // parseURI parses the path and query of a header.

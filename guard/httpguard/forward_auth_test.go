@@ -94,18 +94,12 @@ const (
 		X-Original-URI: /v1/chat?q=1
 		X-Original-Host: api.example
 	`
-	ingress = `
-		X-Forwarded-For: 192.0.2.1
-		X-Original-Method: POST
-		X-Original-URL: https://api.example:8443/v1/chat?q=1
-	`
 )
 
 func TestForwardAuth_decidesTheOriginalRequest(t *testing.T) {
 	for name, lines := range map[string]string{
 		"Caddy, Traefik": caddy,
 		"nginx":          nginx,
-		"ingress-nginx":  ingress,
 		"a client's X-Forwarded-Host behind nginx": nginx + "X-Forwarded-Host: other.example",
 		"a client's X-Original-Host behind Caddy":  caddy + "X-Original-Host: other.example",
 		"a method in lower case":                   strings.Replace(caddy, "POST", "post", 1),
@@ -140,26 +134,24 @@ func TestForwardAuth_rejectsWhatNoProxySends(t *testing.T) {
 		lines  string
 		status int
 	}{
-		"no client":                       {without(caddy, "X-Forwarded-For"), 400},
-		"no method":                       {without(caddy, "Method"), 400},
-		"no URI":                          {without(caddy, "Uri"), 400},
-		"no host":                         {without(caddy, "Host"), 400},
-		"no host of nginx":                {without(nginx, "Host"), 400},
-		"no method of ingress-nginx":      {without(ingress, "Method"), 400},
-		"two URIs":                        {caddy + "X-Forwarded-Uri: /free", 400},
-		"nginx's URI behind Caddy":        {caddy + "X-Original-URI: /free", 400},
-		"nginx's method behind Caddy":     {caddy + "X-Original-Method: GET", 400},
-		"Caddy's URI behind nginx":        {nginx + "X-Forwarded-Uri: /free", 400},
-		"ingress-nginx's URL behind both": {nginx + "X-Original-URL: http://api.example/free", 400},
-		"an absolute URI":                 {strings.Replace(caddy, "/v1/chat", "http://api.example/v1/chat", 1), 400},
-		"OPTIONS *":                       {strings.Replace(caddy, "/v1/chat?q=1", "*", 1), 400},
-		"a wrong escape":                  {strings.Replace(caddy, "/v1/chat", "/v1/%zz", 1), 400},
-		"a fragment":                      {strings.Replace(nginx, "/v1/chat?q=1", "/v1/chat#x", 1), 400},
-		"a URL with a query only":         {strings.Replace(ingress, "/v1/chat?q=1", "?x=/v1/chat", 1), 400},
-		"a relative URL":                  {strings.Replace(ingress, "https://api.example:8443", "", 1), 400},
-		"no endpoint":                     {strings.Replace(caddy, "POST", "PUT", 1), 404},
-		"a path that is not UTF-8":        {strings.Replace(caddy, "/v1/chat", "/\xff%ff", 1), 404},
-		"a host that is not UTF-8":        {strings.Replace(caddy, "api.example", "\xff", 1), 404},
+		"no client":                   {without(caddy, "X-Forwarded-For"), 400},
+		"no method":                   {without(caddy, "Method"), 400},
+		"no URI":                      {without(caddy, "Uri"), 400},
+		"no host":                     {without(caddy, "Host"), 400},
+		"no host of nginx":            {without(nginx, "Host"), 400},
+		"no URI of nginx":             {without(nginx, "URI") + "X-Original-URL: http://api.example/free", 400},
+		"two URIs":                    {caddy + "X-Forwarded-Uri: /free", 400},
+		"nginx's URI behind Caddy":    {caddy + "X-Original-URI: /free", 400},
+		"nginx's method behind Caddy": {caddy + "X-Original-Method: GET", 400},
+		"Caddy's URI behind nginx":    {nginx + "X-Forwarded-Uri: /free", 400},
+		"an absolute URI":             {strings.Replace(caddy, "/v1/chat", "http://api.example/v1/chat", 1), 400},
+		"OPTIONS *":                   {strings.Replace(caddy, "/v1/chat?q=1", "*", 1), 400},
+		"a wrong escape":              {strings.Replace(caddy, "/v1/chat", "/v1/%zz", 1), 400},
+		"a fragment":                  {strings.Replace(nginx, "/v1/chat?q=1", "/v1/chat#x", 1), 400},
+		"a query only":                {strings.Replace(nginx, "/v1/chat?q=1", "?x=/v1/chat", 1), 400},
+		"no endpoint":                 {strings.Replace(caddy, "POST", "PUT", 1), 404},
+		"a path that is not UTF-8":    {strings.Replace(caddy, "/v1/chat", "/\xff%ff", 1), 404},
+		"a host that is not UTF-8":    {strings.Replace(caddy, "api.example", "\xff", 1), 404},
 	} {
 		w, whom := p.ask(c.lines)
 		if w.Code != c.status || whom != "" {
