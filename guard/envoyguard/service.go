@@ -13,6 +13,7 @@ import (
 	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/identity"
+	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
 )
 
@@ -71,12 +72,9 @@ func decided(ctx context.Context, rules *rules, matched []*rule, d *guard.Decisi
 		return answer(rules.policy, d, matched), nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, status.FromContextError(err).Err()
-	case errors.Is(err, guard.ErrUnavailable):
-		return rejected(matched, "limiter_unavailable"), nil
-	case errors.Is(err, fcall.ErrArgument):
-		return rejected(matched, "bad_request"), nil
 	}
-	return rejected(matched, "limiter_unreadable"), nil
+	name, _ := web.Failure(err, "request")
+	return rejected(matched, name), nil
 }
 
 // record records what descriptors have spent, and marks in an answer, nil without one, those whose budget is exceeded. Envoy ignores that at the
@@ -96,12 +94,10 @@ func (s *RateLimitService) record(ctx context.Context, rules *rules, request *as
 		}
 		calls.Go(func() {
 			switch exceeded, err := s.guard.Record(ctx, spent); {
-			case errors.Is(err, fcall.ErrArgument):
-				reasons[i] = "bad_request"
-			case errors.Is(err, fcall.ErrState):
-				reasons[i] = "limiter_unreadable"
+			case errors.Is(err, fcall.ErrArgument), errors.Is(err, fcall.ErrState):
+				reasons[i], _ = web.Failure(err, "request")
 			case err != nil:
-				reasons[i] = "limiter_unavailable"
+				reasons[i] = web.Unavailable
 			case exceeded:
 				reasons[i] = string(guard.ReasonBudget)
 			}

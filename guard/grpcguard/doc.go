@@ -21,7 +21,7 @@
 //	PermissionDenied   the policy denies the client, or the challenge is missing or not valid: DENIED, CHALLENGE_REQUIRED,
 //	                   CHALLENGE_INVALID
 //	Unavailable        failure mode closed: LIMITER_UNAVAILABLE, with RetryInfo
-//	Internal           Redis returned unreadable data: LIMITER_FAILED
+//	Internal           Redis returned unreadable data: LIMITER_UNREADABLE
 //	InvalidArgument    the client could not be identified, or an argument is out of bounds: BAD_REQUEST
 //	Unimplemented      no endpoint matches, and the policy has unmatched: refuse: NOT_FOUND
 //

@@ -1,7 +1,6 @@
 package grpcguard
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
 	"github.com/rlfunc/rlfunc/guard/policy"
@@ -81,19 +79,17 @@ func violations(d *guard.Decision) *errdetails.QuotaFailure {
 
 // failure returns the status error for an undecided call. Clients do not see the cause; observers do.
 func failure(err error) error {
-	switch {
-	case errors.Is(err, guard.ErrUnavailable):
-		return with(codes.Unavailable, "the rate limiter is not available",
-			&errdetails.ErrorInfo{Reason: "LIMITER_UNAVAILABLE", Domain: domain},
-			&errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
-	case errors.Is(err, fcall.ErrArgument):
-		part := web.WrongPart(err)
-		if part == web.Client {
-			return invalid(web.Unidentified)
-		}
-		return invalid("the " + part + " of the call is out of bounds")
+	name, text := web.Failure(err, "call")
+	code, details := codes.Internal, []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: strings.ToUpper(name), Domain: domain}}
+	switch name {
+	case web.Unavailable:
+		code, details = codes.Unavailable, append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(unavailableFor)})
+	case web.TimedOut:
+		code = codes.DeadlineExceeded
+	case web.BadRequest:
+		code = codes.InvalidArgument
 	}
-	return with(codes.Internal, "the rate limiter failed", &errdetails.ErrorInfo{Reason: "LIMITER_FAILED", Domain: domain})
+	return with(code, lower(text), details...)
 }
 
 // unavailableFor is the retry delay while Redis does not answer.

@@ -1,16 +1,12 @@
 package httpguard
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/rlfunc/rlfunc/fcall"
 	"github.com/rlfunc/rlfunc/guard"
 	"github.com/rlfunc/rlfunc/guard/internal/web"
 )
@@ -68,31 +64,24 @@ func problemFor(d *guard.Decision, wait time.Duration) *Problem {
 
 // ProblemOf returns the problem of an error of Guard.Decide or of a call.
 func ProblemOf(err error) *Problem {
-	p := &Problem{Status: http.StatusInternalServerError, Error: "limiter_failed", Message: "The rate limiter failed.", Cause: err}
-	switch {
-	case errors.Is(err, guard.ErrUnavailable):
-		p.Type, p.Status, p.Error, p.Message = reducedCapacity, http.StatusServiceUnavailable, "limiter_unavailable", "The rate limiter is not available. Try again in 1 second."
-		p.RetryAfter = time.Second
-	case errors.Is(err, context.DeadlineExceeded): // of the request itself
-		p.Status, p.Error, p.Message = http.StatusServiceUnavailable, "timeout", "The deadline of the request has passed."
-	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
-		p.Error, p.Message = "limiter_unreadable", "The rate limiter returned unreadable data."
-	case errors.Is(err, fcall.ErrArgument):
-		p.Status, p.Error, p.Message = http.StatusBadRequest, "bad_request", sentence(web.Unidentified)
-		if part := web.WrongPart(err); part != web.Client {
-			p.Message = "The " + part + " of the request is out of bounds."
-		}
+	name, text := web.Failure(err, "request")
+	p := &Problem{Status: http.StatusInternalServerError, Error: name, Message: text + ".", Cause: err}
+	switch name {
+	case web.Unavailable:
+		p.Type, p.Status, p.RetryAfter = reducedCapacity, http.StatusServiceUnavailable, time.Second
+		p.Message += " Try again in 1 second."
+	case web.TimedOut:
+		p.Status = http.StatusServiceUnavailable
+	case web.BadRequest:
+		p.Status = http.StatusBadRequest
 	}
 	return p
 }
 
 // badRequest returns the problem of a request whose endpoint or client guard cannot tell.
 func badRequest(err error) *Problem {
-	return &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: sentence(web.Unread(err, "request")), Cause: err}
+	return &Problem{Status: http.StatusBadRequest, Error: "bad_request", Message: web.Sentence(web.Unread(err, "request")) + ".", Cause: err}
 }
-
-// sentence makes a sentence of a text.
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if r.Context().Value(onlyForbidden{}) != nil {

@@ -2,6 +2,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -66,22 +67,36 @@ func Unread(err error, call string) string {
 	return Unidentified
 }
 
-// Client is what WrongPart returns for a request of which no limit counts a subject, as on a Unix socket.
-const Client = "client"
+// The names in answers of errors that have a status of their own.
+const (
+	Unavailable = "limiter_unavailable"
+	TimedOut    = "timeout"
+	BadRequest  = "bad_request"
+)
 
-// WrongPart returns which part of a request an fcall.ErrArgument is about, in the words of its client.
-func WrongPart(err error) string {
+// Failure returns what a client is told of an error of Guard.Decide: the name in answers, and a sentence without a full stop. call is what a client
+// sends: a request or a call.
+func Failure(err error, call string) (name, text string) {
 	var argument *fcall.ArgumentError
-	if errors.As(err, &argument) {
-		switch argument.Name {
-		case "Subjects":
-			return Client
-		case "challenge":
-			return "challenge"
-		}
+	switch {
+	case errors.Is(err, guard.ErrUnavailable):
+		return Unavailable, "The rate limiter is not available"
+	case errors.Is(err, context.DeadlineExceeded): // of the request itself
+		return TimedOut, "The deadline of the " + call + " has passed"
+	case errors.Is(err, fcall.ErrReply), errors.Is(err, fcall.ErrState):
+		return "limiter_unreadable", "The rate limiter returned unreadable data"
+	case !errors.Is(err, fcall.ErrArgument):
+		return "limiter_failed", "The rate limiter failed"
+	case !errors.As(err, &argument) || argument.Name != "Subjects" && argument.Name != "challenge":
+		return BadRequest, "The cost of the " + call + " is out of bounds"
+	case argument.Name == "challenge":
+		return BadRequest, "The challenge of the " + call + " is out of bounds"
 	}
-	return "cost"
+	return BadRequest, Sentence(Unidentified) // no limit counts one of its subjects, as on a Unix socket
 }
+
+// Sentence begins a text with a capital letter.
+func Sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // Refusal returns why a decision refuses: the name of the reason in answers, a sentence for people, and what they can do besides waiting, both
 // without a full stop. call is what a client sends: a request or a call.
