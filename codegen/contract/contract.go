@@ -429,9 +429,9 @@ func (c *checker) lines() (run, not []Place) {
 			own := slices.ContainsFunc(l.Files, func(f *luasrc.File) bool { return f.Path == at.File })
 			switch {
 			case !ok:
-			case reached[i] || b.Loaded:
+			case reached[i] > 0 || b.Loaded:
 				run = append(run, at)
-			case own || reached[b.Function]:
+			case own || reached[b.Function] > 0:
 				not = append(not, at)
 			}
 		}

@@ -54,33 +54,29 @@ func (w *watch) answered(op *call, reply any) {
 	}
 }
 
-// nested splits a reply into the results that it has, each group into an array of rows.
+// nested splits a reply into the results that it has, each group into an array of rows. A group is the number of its rows and, if there are
+// some, that of the fields in each, before the fields.
 func nested(of []spec.Field, reply any) (results []any) {
 	left, _ := reply.([]any)
-	next := func() (v any) {
-		if len(left) > 0 {
-			v, left = left[0], left[1:]
-		}
-		return v
-	}
 	for _, f := range of {
 		if len(left) == 0 {
 			break
 		}
-		if f.Kind != spec.KindGroup {
-			results = append(results, next())
-			continue
-		}
-		rows := []any{}
-		if n, _ := next().(int64); n > 0 {
-			width, _ := next().(int64)
-			cells := left[:min(int(n*width), len(left))]
-			for row := range slices.Chunk(cells, int(width)) {
-				rows = append(rows, row)
+		first := left[0]
+		left = left[1:]
+		if f.Kind == spec.KindGroup {
+			rows := []any{}
+			if n, _ := first.(int64); n > 0 && len(left) > 0 {
+				width, _ := left[0].(int64)
+				most := int64(len(left))
+				for row := range slices.Chunk(left[1:min(1+n*width, most)], int(max(width, 1))) {
+					rows = append(rows, row)
+				}
+				left = left[min(1+n*width, most):]
 			}
-			left = left[len(cells):]
+			first = rows
 		}
-		results = append(results, rows)
+		results = append(results, first)
 	}
 	return results
 }

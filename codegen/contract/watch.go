@@ -32,15 +32,14 @@ type watch struct {
 
 	// of all sequences
 	blocks  map[string][]embedded.Block
-	reached map[string][]bool
-	cleanly map[string][]bool // without content that another program had put there
-	answers map[[2]int]bool   // lines of commands, and how many elements their replies had, up to 3
-	fresh   bool              // the running sequence has done what none had before, or not cleanly
-	endless map[string]bool   // functions that have been stopped once
-	fills   map[string]bool   // the suffixes of keys to which functions add
-	random  bool              // a command whose replies may differ has run
-	lacking []Unchecked       // commands that the engine does not have
-	lack    []string          // functions that have run one
+	reached map[string][]int // 1: a call has run the block; 2: also without content that another program had put there
+	answers map[[2]int]bool  // lines of commands, and how many elements their replies had, up to 3
+	fresh   bool             // the running sequence has done what none had before, or not cleanly
+	endless map[string]bool  // functions that have been stopped once
+	fills   map[string]bool  // the suffixes of keys to which functions add
+	random  bool             // a command whose replies may differ has run
+	lacking []Unchecked      // commands that the engine does not have
+	lack    []string         // functions that have run one
 
 	// of the running sequence
 	foreign bool            // content has been put under its keys
@@ -105,7 +104,7 @@ type command struct {
 
 func newWatch(libs []*Library) *watch {
 	w := &watch{
-		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]bool{}, cleanly: map[string][]bool{}, answers: map[[2]int]bool{},
+		libs: map[string]*Library{}, blocks: map[string][]embedded.Block{}, reached: map[string][]int{}, answers: map[[2]int]bool{},
 		endless: map[string]bool{}, fills: map[string]bool{}, passed: map[string]bool{}, names: map[any]bool{},
 	}
 	for _, l := range libs {
@@ -159,7 +158,7 @@ func (w *watch) causes() []fault {
 
 // Loaded notes the blocks of a library.
 func (w *watch) Loaded(library string, blocks []embedded.Block) {
-	w.blocks[library], w.reached[library], w.cleanly[library] = blocks, make([]bool, len(blocks)), make([]bool, len(blocks))
+	w.blocks[library], w.reached[library] = blocks, make([]int, len(blocks))
 }
 
 // Called begins a call.
@@ -174,10 +173,8 @@ func (w *watch) Called(library, name string, keys, _ []string) (most int) {
 	if !w.running {
 		return 0
 	}
-	for _, f := range w.lib.functions {
-		if f.Server == name {
-			w.fn = f
-		}
+	if i := slices.IndexFunc(w.lib.functions, func(f *function) bool { return f.Server == name }); i >= 0 {
+		w.fn = w.lib.functions[i]
 	}
 	if w.fn != nil && w.endless[name] {
 		return maxSteps / 50
@@ -190,9 +187,12 @@ func (w *watch) Block(i int) {
 	if !w.running {
 		return
 	}
-	reached, cleanly := w.reached[w.lib.Spec.Server], w.cleanly[w.lib.Spec.Server]
-	w.fresh = w.fresh || !reached[i] || !cleanly[i] && !w.foreign
-	reached[i], cleanly[i] = true, cleanly[i] || !w.foreign
+	reached, how := w.reached[w.lib.Spec.Server], 2
+	if w.foreign {
+		how = 1
+	}
+	w.fresh = w.fresh || how > reached[i]
+	reached[i] = max(reached[i], how)
 }
 
 // Operator takes doubtful operands of the author's code.
