@@ -433,7 +433,7 @@ end
 return refusal
 end)()
 
-local window_log = (function() -- rlfunc: lines=108 file=functions/lib/limit/window_log.lua
+local window_log = (function() -- rlfunc: lines=109 file=functions/lib/limit/window_log.lua
 
 
 
@@ -538,6 +538,7 @@ end
 
 function window_log.refund(row, key, _, _, until_us)
   local entry = until_us and string.format('%d', until_us - row.window_us) or redis.call('LINDEX', key, '-1')
+  -- rlfunc:ignore key-loop it looks from the newest entry on, and what is refunded is among the newest
   return entry and redis.call('LREM', key, '-1', entry) > 0
 end
 

@@ -102,6 +102,7 @@ end
 -- Removes the entry of the call whose charge counts until until_us, or else the newest one.
 function window_log.refund(row, key, _, _, until_us)
   local entry = until_us and string.format('%d', until_us - row.window_us) or redis.call('LINDEX', key, '-1')
+  -- rlfunc:ignore key-loop it looks from the newest entry on, and what is refunded is among the newest
   return entry and redis.call('LREM', key, '-1', entry) > 0
 end
 
