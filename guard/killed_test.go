@@ -77,6 +77,69 @@ func (p *phase) String() string {
 		p.counts[passed], p.counts[passedAlone], p.counts[refused], p.counts[failed], p.quantile(0.5), p.quantile(0.99), p.quantile(1))
 }
 
+// loaded is what became of the requests of many clients while Redis was in three states, one after another.
+type loaded struct {
+	phases  [3]phase
+	began   [4]time.Time      // of each state, and the end
+	counted [3][]atomic.Int64 // decided by Redis, for each subject
+	alone   []atomic.Int64    // by a fallback
+}
+
+// underLoad sends requests until each state has lasted, and changes it to the next.
+func underLoad(t *testing.T, g *guard.Guard, callers, subjects int, lasted [3]func(*phase) bool, change [2]func()) *loaded {
+	t.Helper()
+	l := &loaded{alone: make([]atomic.Int64, subjects), began: [4]time.Time{time.Now()}}
+	for i := range l.counted {
+		l.counted[i] = make([]atomic.Int64, subjects)
+	}
+	var now atomic.Int32
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			l.phases[0].nap()
+			for ctx.Err() == nil {
+				subject := rand.IntN(subjects)
+				at, began := now.Load(), time.Now()
+				d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{fmt.Sprint("ip=user", subject)}})
+				if err != nil && !errors.Is(err, guard.ErrUnavailable) {
+					t.Error(err)
+				}
+				ended := outcomeOf(d, err)
+				if at == now.Load() { // within one state
+					l.phases[at].note(ended, began)
+				}
+				switch ended {
+				case passed:
+					l.counted[at][subject].Add(1)
+				case passedAlone:
+					l.alone[subject].Add(1)
+				}
+				l.phases[at].nap()
+			}
+		})
+	}
+	for i := range l.phases {
+		if i > 0 {
+			change[i-1]()
+			l.began[i] = time.Now()
+			now.Store(int32(i))
+		}
+		awaitPhase(t, &l.phases[i], lasted[i])
+	}
+	stop()
+	all.Wait()
+	l.began[3] = time.Now()
+	for i, name := range []string{"before", "during", "after"} {
+		t.Logf("%-6s %s", name, &l.phases[i])
+		// go-redis alone takes seconds; a decision is woken several times, each as late as a sleeper on a busy machine.
+		if longest := l.phases[i].quantile(1); longest > time.Second+10*l.phases[i].stall {
+			t.Errorf("%s: a decision took %v with a deadline of 50ms, where a sleeper was woken at most %v late", name, longest, l.phases[i].stall)
+		}
+	}
+	return l
+}
+
 // Redis is killed and comes back under load, with nothing saved. docs/failures.svg shows a run.
 func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 	const callers, subjects, limit, share = 300, 50, 20, 0.5 // the limit is per second
@@ -87,76 +150,27 @@ func TestDecide_redisIsKilledAndRestartedUnderLoad(t *testing.T) {
 			rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
 			defer rdb.Close()
 			p := chat(policy.Limit{Name: "second", Kind: policy.GCRA, Limit: limit, Window: time.Second, OnFailure: contract})
-			p.Share = share
-			p.Timeout = 50 * time.Millisecond
-			g := newGuard(t, rdb, p, guard.Options{BreakFor: 100 * time.Millisecond, CacheSize: -1})
-
-			var now atomic.Int32
-			phases := [3]phase{}
-			var counted [3][subjects]atomic.Int64 // decided by Redis
-			var alone [subjects]atomic.Int64      // by a fallback
-			ctx, stop := context.WithCancel(t.Context())
-			var load sync.WaitGroup
-			began := [4]time.Time{time.Now()} // of each phase, and the end
-			for range callers {
-				load.Go(func() {
-					phases[0].nap()
-					for ctx.Err() == nil {
-						subject := rand.IntN(subjects)
-						at, began := now.Load(), time.Now()
-						d, err := g.Decide(context.Background(), guard.Request{Endpoint: "chat", Subjects: []string{fmt.Sprint("ip=user", subject)}})
-						if err != nil && !errors.Is(err, guard.ErrUnavailable) {
-							t.Error(err)
-						}
-						ended := outcomeOf(d, err)
-						if at == now.Load() { // within one state
-							phases[at].note(ended, began)
-						}
-						switch ended {
-						case passed:
-							counted[at][subject].Add(1)
-						case passedAlone:
-							alone[subject].Add(1)
-						}
-						phases[at].nap()
-					}
-				})
-			}
-			// On a busy machine some answers are late, but counted.
-			awaitPhase(t, &phases[0], func(p *phase) bool { return len(p.took)-p.counts[refused] >= subjects*limit })
-			server.Kill()
-			began[1] = time.Now()
-			now.Store(1)
-			awaitPhase(t, &phases[1], func(p *phase) bool { return len(p.took) > 2000 })
-			began[2] = time.Now()
-			server.Restart(t)
-			now.Store(2)
-			awaitPhase(t, &phases[2], func(p *phase) bool { return p.counts[passed] > subjects*limit/2 && p.counts[refused] > 500 })
-			stop()
-			load.Wait()
-			began[3] = time.Now()
-			for i, name := range []string{"alive", "killed", "restarted"} {
-				t.Logf("%-6s %-9s %s", contract, name, &phases[i])
-				// go-redis alone takes seconds; a decision is woken several times, each as late as a sleeper on a busy machine.
-				if longest := phases[i].quantile(1); longest > time.Second+10*phases[i].stall {
-					t.Errorf("%s, %s: a decision took %v with a deadline of 50ms, where a sleeper was woken at most %v late", contract, name, longest, phases[i].stall)
-				}
-			}
+			p.Share, p.Timeout = share, 50*time.Millisecond
+			l := underLoad(t, newGuard(t, rdb, p, guard.Options{BreakFor: 100 * time.Millisecond, CacheSize: -1}), callers, subjects, [3]func(*phase) bool{
+				func(p *phase) bool { return len(p.took)-p.counts[refused] >= subjects*limit }, // on a busy machine some answers are late, but counted
+				func(p *phase) bool { return len(p.took) > 2000 },
+				func(p *phase) bool { return p.counts[passed] > subjects*limit/2 && p.counts[refused] > 500 },
+			}, [2]func(){server.Kill, func() { server.Restart(t) }})
 			// A bucket admits its burst and then its rate. That of the killed server is gone, so a client gets its burst once more.
-			most := func(n float64, from, to int) int64 { return int64(n * (1 + began[to].Sub(began[from]).Seconds())) }
+			most := func(n float64, from, to int) int64 { return int64(n * (1 + l.began[to].Sub(l.began[from]).Seconds())) }
 			for i := range subjects {
 				for _, at := range []int{0, 2} {
-					if n := counted[at][i].Load(); n > most(limit, at, at+1) {
-						t.Errorf("%s: %d pass where Redis admits at most %d", contract, n, most(limit, at, at+1))
+					if n := l.counted[at][i].Load(); n > most(limit, at, at+1) {
+						t.Errorf("%d pass where Redis admits at most %d", n, most(limit, at, at+1))
 					}
 				}
-				if n := alone[i].Load(); contract == policy.Local && n > most(share*limit, 0, 3) {
+				if n := l.alone[i].Load(); contract == policy.Local && n > most(share*limit, 0, 3) {
 					t.Errorf("%d pass where the share of this process is at most %d", n, most(share*limit, 0, 3))
 				}
 			}
-			switch dead := phases[1].counts; {
+			switch dead := l.phases[1].counts; {
 			case contract == policy.Closed && dead[passedAlone] > 0, contract != policy.Closed && dead[failed] > 0:
-				t.Errorf("%s while Redis is dead: %s", contract, &phases[1])
+				t.Errorf("while Redis is dead: %s", &l.phases[1])
 			}
 		})
 	}
