@@ -88,7 +88,7 @@ func (a *app) inspect(ctx context.Context, s *service.Service, conn *connection.
 	case err != nil:
 		return err
 	case key != nil && subject != "":
-		a.note("logs and traces have it as %s", telemetry.Shorten(key, subject))
+		a.note("logs have it as %s", telemetry.Shorten(key, subject))
 	}
 	if s.Given && s.File == "" {
 		a.note("the limits are unknown: give --policy FILE")
