@@ -131,9 +131,15 @@ func argumentError(fn *Function, rest string) error {
 	if !ok {
 		name, must = "an argument", "be what the server says: "+rest
 	}
-	// The client sends as many keys and arguments as the header says that it was generated from.
+	// The client sends as many keys and arguments as the header says that it was generated from, and a key for each row of a group.
 	if name == fn.Name && strings.HasPrefix(must, "be called with ") {
-		must += fmt.Sprintf("; %s on the server is newer than this client, which was generated from %s: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`", fn.Library.ServerName, fn.Library.Version)
+		var keys int
+		if n, _ := fmt.Sscanf(must, "be called with %d to %d keys", &keys, &keys); n == 2 {
+			must += "; a group has too many rows, or"
+		} else {
+			must += ";"
+		}
+		must += fmt.Sprintf(" %s on the server is newer than this client, which was generated from %s: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`", fn.Library.ServerName, fn.Library.Version)
 	}
 	var least, most time.Duration
 	if _, err := fmt.Sscanf(must, "be from %d to %d microseconds\n", &least, &most); err == nil {

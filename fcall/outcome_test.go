@@ -92,6 +92,7 @@ func TestCall_classifiesReplies(t *testing.T) {
 		{"RLARG at must be from 0 to 9 microseconds since 1970", 1, "ErrArgument", "fcalltest.hit: at must be from 0 to 9 microseconds since 1970"},
 		{"RLARG limit must be 1" + script, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
 		{"RLARG limit must be 1" + nameless, 1, "ErrArgument", "fcalltest.hit: limit must be 1"},
+		{"RLARG hit must be called with 2 to 17 keys and 1 argument", 1, "ErrArgument", "fcalltest.hit: hit must be called with 2 to 17 keys and 1 argument; a group has too many rows, or fcalltest_v1 on the server is newer than this client, which was generated from 1.0.0: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`"},
 		{"RLARG hit must be called with 1 key and 2 to 3 arguments", 1, "ErrArgument", "fcalltest.hit: hit must be called with 1 key and 2 to 3 arguments; fcalltest_v1 on the server is newer than this client, which was generated from 1.0.0: update the service, or run `rlfunc rollback`; if the library is older, run `rlfunc deploy`"},
 		{"RLARG odd", 1, "ErrArgument", "fcalltest.hit: an argument must be what the server says: odd"},
 		{"RLSTATE " + key + ": holds a list", 1, "ErrState", "fcalltest.hit: key fcalltest:{some...}:n: holds a list; delete the key to reset it"},
