@@ -135,7 +135,7 @@ own code would give. FILE defaults to policy.yaml or limits.yaml.`,
 			}
 			m, err := httpguard.New(g, httpguard.Options{Code: code})
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", file, errors.Unwrap(err)) // what the policy names is missing
 			}
 			e, err := m.Explain(r)
 			if err != nil {
