@@ -272,6 +272,33 @@ func TestOverride_setListAndClearAreRecorded(t *testing.T) {
 	})
 }
 
+// An operator finds an account in any of its spellings.
+func TestOperator_subjectsAreFoldedLikeRequests(t *testing.T) {
+	const text = "version: 1\nnamespace: shop\ntimeout: 10s\non_failure: closed\nidentities: {user: {func: true, fold: case}, client: {first: [user, ip]}}\n" +
+		"endpoints: [{name: chat, limits: [{name: minute, limit: 10, window: 1m}]}]\n"
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, file, text)
+	p, err := policy.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onEach(t, engines.Real(t), func(t *testing.T, e engines.Engine, rdb *redis.Client) {
+		at := " --policy " + file + " --redis " + e.URL
+		g, err := guard.New(rdb, p, guard.Options{CacheSize: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		decide(t, g, guard.Request{Endpoint: "chat", Subjects: []string{"user=ada@example.com"}}, 3)
+		ran(t, exitOK, "inspect user=Ada@Example.com"+at, "user=Ada@Example.com is user=ada@example.com for the guard", "3 of 10 in 1 min")
+		ran(t, exitOK, "override set user=ADA@example.com --multiply 2 --for 1h --reason x --yes"+at, "user=ada@example.com: set")
+		ran(t, exitOK, "inspect user=ada@example.com"+at, "3 of 20 in 1 min")
+		ran(t, exitOK, "override clear user=Ada@example.com --reason x --yes"+at, "user=ada@example.com: cleared")
+		ran(t, exitOK, "reset user=ADA@EXAMPLE.COM --reason x --yes"+at, "user=ada@example.com: reset")
+		ran(t, exitOK, "inspect user=ada@example.com"+at, "0 of 10 in 1 min")
+	})
+}
+
 // What is left of a budget must hold the estimates of the policy, or else guard refuses.
 func TestInspect_refusesByTheEstimatesOfEndpoints(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")

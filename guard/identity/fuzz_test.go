@@ -36,6 +36,8 @@ func FuzzRead(f *testing.F) {
 			one{name: "app", Identity: Identity{Query: "q"}},
 			one{name: "device", Identity: Identity{Fingerprint: "X-Fingerprint"}, verify: h},
 			one{name: "user", Identity: Identity{JWT: &JWT{Keys: path}}},
+			one{name: "account", Identity: Identity{Header: "X-API-Key", Fold: FoldCase}},
+			one{name: "mail", Identity: Identity{Query: "q", Fold: FoldEmail}},
 		))
 	}
 	f.Fuzz(func(t *testing.T, peer, fingerprint, key, forwardedFor, forwarded, cookie, query, authorization string) {

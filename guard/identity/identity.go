@@ -47,6 +47,9 @@ type Identity struct {
 	// and then the identity is the first of them in this order that the list has. It can name a plan, but no limit counts by it. Defaults to
 	// none: any value counts, and a claim that is a list counts as missing.
 	OneOf []string `yaml:"one_of" policy:"items=0..32,is=name"`
+	// Fold says which spellings of a header, cookie, query, path, jwt or func are one subject: nfc, email or case. Defaults to none: each is
+	// its own.
+	Fold Fold `yaml:"fold"`
 	// Verify is the proof of a header, cookie, query or fingerprint. Required for these unless claimed is true.
 	Verify *Verify `yaml:"verify"`
 	// Claimed marks a value of a header, cookie, query, fingerprint or func that clients choose. A limit by a claimed identity can be an

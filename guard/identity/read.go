@@ -169,7 +169,7 @@ func (p *reading) readValues(s *source) error {
 		if s.Fingerprint != "" {
 			value = stableHash(value)
 		}
-		switch {
+		switch value = s.Fold.fold(value); {
 		case i == 0:
 			claimed = value
 		case value != claimed:
@@ -234,7 +234,7 @@ func (p *reading) claims(i int) ([]string, error) {
 // add adds the subject of an identity, unless the value is empty.
 func (p *reading) add(s *source, value string) {
 	if value != "" {
-		p.text = appendValue(append(p.text, s.prefix...), value)
+		p.text = appendValue(append(p.text, s.prefix...), s.Fold.fold(value))
 		p.end()
 	}
 }

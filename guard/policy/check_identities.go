@@ -96,6 +96,7 @@ func checkOptions(at, source string, id *Identity, found *problems) {
 		{"verify", id.Verify != nil, verifiable},
 		{"claimed", id.Claimed, []string{"header", "cookie", "query", "path", "fingerprint", "func"}},
 		{"one_of", len(id.OneOf) > 0, []string{"jwt"}},
+		{"fold", id.Fold != identity.FoldNone, []string{"header", "cookie", "query", "path", "jwt", "func"}},
 	} {
 		if option.given && !slices.Contains(option.sources, source) {
 			found.add(at+"."+option.key, "applies only to a %s", either(option.sources))
@@ -117,6 +118,9 @@ func checkOptions(at, source string, id *Identity, found *problems) {
 		if slices.Contains(id.OneOf[:i], value) {
 			found.add(fmt.Sprintf("%s.one_of[%d]", at, i), "duplicate value %s", value)
 		}
+	}
+	if len(id.OneOf) > 0 && id.Fold != identity.FoldNone {
+		found.add(at+".fold", "cannot be combined with one_of, whose values are exact")
 	}
 }
 

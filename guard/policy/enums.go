@@ -95,6 +95,8 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[Unmatched](): texts(UnmatchedPass, UnmatchedRefuse),
 	reflect.TypeFor[identity.CertificatePart](): texts(
 		identity.CertificateSHA256, identity.CertificateCommonName, identity.CertificateDNS, identity.CertificateURI),
+	reflect.TypeFor[identity.Fold](): texts(
+		identity.FoldNFC, identity.FoldEmail, identity.FoldCase),
 	reflect.TypeFor[StatusCode](): {
 		"OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
 		"FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",

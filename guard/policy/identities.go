@@ -133,7 +133,7 @@ func (p *Policy) notSourced(name string) string {
 }
 
 // Subject returns the subject of IDENTITY=VALUE in the form that requests have: ip=203.0.113.7 for ip=::ffff:203.0.113.7, ip=2001:db8::/64 for
-// ip=2001:db8::1, user=a%2Bb for user=a+b. A subject in that form stays the same. Of a
+// ip=2001:db8::1, user=a%2Bb for user=a+b, user=ada for user=Ada if the identity folds case. A subject in that form stays the same. Of a
 // secret, such as an API key, VALUE is what identifies it.
 func (p *Policy) Subject(text string) (string, error) {
 	name, value, named := strings.Cut(text, "=")
@@ -152,7 +152,7 @@ func (p *Policy) Subject(text string) (string, error) {
 		}
 		return name + "=" + address, nil
 	}
-	return name + "=" + identity.Canonical(value), nil
+	return name + "=" + id.Fold.Canonical(value), nil
 }
 
 // Reader returns a reader of the policy's identities. Its Close stops background work, such as refreshing keys.

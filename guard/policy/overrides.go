@@ -204,7 +204,8 @@ func (o *Overrides) check(p *Policy, found *problems) {
 	}
 }
 
-// CanonicalSubject returns the form that a subject or prefix of an override has in requests: ip=203.0.113.7 for ip=::ffff:203.0.113.7. Of a combination it returns that of each identity.
+// CanonicalSubject returns the form that a subject or prefix of an override has in requests: ip=203.0.113.7 for ip=::ffff:203.0.113.7,
+// user=ada for user=Ada if the identity folds case. Of a combination it returns that of each identity.
 func (p *Policy) CanonicalSubject(subject string) string {
 	if parts := strings.Split(subject, "+"); len(parts) > 1 { // a + in a value is %2B
 		for i, part := range parts {
@@ -214,6 +215,10 @@ func (p *Policy) CanonicalSubject(subject string) string {
 	}
 	if prefix, ok := subjectPrefix(subject); ok {
 		return ipMark + subjectText(prefix)
+	}
+	name, value, _ := strings.Cut(subject, "=")
+	if id := p.Identities[name]; id.Fold != identity.FoldNone && value != "" {
+		return name + "=" + id.Fold.Canonical(value)
 	}
 	return subject
 }

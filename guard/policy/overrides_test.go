@@ -95,30 +95,31 @@ func TestCheckOverride_checksLikeAFile(t *testing.T) {
 	}
 }
 
-// What a file, an operator or a program writes is the subject of requests.
-func TestSubject_subjectsAndOverridesAreThoseOfRequests(t *testing.T) {
+// What a file, an operator or a program writes in any case is the subject of requests.
+func TestFold_subjectsAndOverridesAreThoseOfRequests(t *testing.T) {
 	p, err := (&Policy{
-		Identities: map[string]Identity{"user": {Func: true}},
-		Overrides:  Overrides{Allow: []string{"user=Ada"}, Deny: []string{"user=Eve%2B1", "ip=::ffff:10.0.0.1"}, Multiply: map[string]int64{"user=bob": 2}},
+		Identities: map[string]Identity{"user": {Func: true, Fold: identity.FoldCase}, "team": {Func: true}},
+		Overrides:  Overrides{Allow: []string{"user=Ada", "team=Ada"}, Deny: []string{"user=Eve%2B1", "ip=::ffff:10.0.0.1"}, Multiply: map[string]int64{"user=BOB": 2}},
 	}).Complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Overrides{Allow: []string{"user=Ada"}, Deny: []string{"user=Eve%2B1", "ip=10.0.0.1"}, Multiply: map[string]int64{"user=bob": 2}}
+	want := Overrides{Allow: []string{"user=ada", "team=Ada"}, Deny: []string{"user=eve%2B1", "ip=10.0.0.1"}, Multiply: map[string]int64{"user=bob": 2}}
 	if diff := cmp.Diff(want, p.Overrides); diff != "" {
 		t.Errorf("complete (-want +got):\n%s", diff)
 	}
-	merged := p.OverridesWith(map[string]Override{"ip=10.0.0.1": {Allow: true}, "ip=::ffff:10.0.0.1": {Deny: true}, "user=bob": {Multiply: 3}})
-	want = Overrides{Allow: []string{"user=Ada"}, Deny: []string{"user=Eve%2B1", "ip=10.0.0.1"}, Multiply: map[string]int64{"user=bob": 3}}
+	merged := p.OverridesWith(map[string]Override{"user=ADA": {Allow: true}, "user=ADa": {Deny: true}, "user=bOB": {Multiply: 3}})
+	want = Overrides{Allow: []string{"team=Ada"}, Deny: append(want.Deny, "user=ada"), Multiply: map[string]int64{"user=bob": 3}}
 	if diff := cmp.Diff(want, merged); diff != "" {
 		t.Errorf("with others (-want +got):\n%s", diff)
 	}
 	for text, want := range map[string]string{
-		"user=Ada":                        "user=Ada",
-		"user=A+B":                        "user=A%2BB",
-		"user=A%2B":                       "user=A%2B",
+		"user=Ada":                        "user=ada",
+		"user=A+B":                        "user=a%2Bb",
+		"user=A%2B":                       "user=a%2B",
+		"team=Ada":                        "team=Ada",
 		"user=" + identity.Value("A\x00"): "user=" + identity.Value("A\x00"), // what it is the hash of is not known
-		"user=A\x00":                      "user=" + identity.Value("A\x00"),
+		"user=A\x00":                      "user=" + identity.Value("a\x00"),
 	} {
 		if got, err := p.Subject(text); got != want || err != nil {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)

@@ -260,6 +260,8 @@ func (p *Policy) checkPlansBy(found *problems) {
 	for _, name := range slices.Sorted(maps.Keys(p.Plans.Named)) {
 		if len(id.OneOf) > 0 && !slices.Contains(id.OneOf, name) {
 			found.add(at, "plan %s never applies: one_of of identity %s lacks it, which also says which plan of several a client has", quote(name), by)
+		} else if folded := id.Fold.Value(name); folded != name {
+			found.add(at, "plan %s never applies: identity %s folds it to %s", quote(name), by, quote(folded))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func newClients(p *policy.Policy, by Subject) (*clients, error) {
 			return nil, fmt.Errorf("subject user: the policy's client is %s, which is an address", strings.Join(own, " or "))
 		}
 		w.user = own[i]
-		identities[w.user] = policy.Identity{Header: userHeader}
+		identities[w.user] = policy.Identity{Header: userHeader, Fold: p.Identities[w.user].Fold}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Identities)) {
 		if id := p.Identities[name]; p.OfAddress(name) {

@@ -80,7 +80,7 @@ func addressSubject(name string, id policy.Identity, value string) (string, erro
 func canonical(id *policy.Identity, value string) string {
 	if id.Verify != nil && id.Verify.SHA256File != "" {
 		if name, ok := nameOfKey(id.Verify.SHA256File, value); ok {
-			return identity.Value(name) // the value is an API key, and its name is the subject
+			return id.Fold.Value(name) // the value is an API key, and its name is the subject
 		}
 	}
 	switch id.Certificate {
@@ -89,7 +89,7 @@ func canonical(id *policy.Identity, value string) string {
 	case identity.CertificateSHA256:
 		value = strings.ToLower(strings.ReplaceAll(value, ":", ""))
 	}
-	return identity.Canonical(value)
+	return id.Fold.Canonical(value)
 }
 
 func isDigest(text string) bool {
