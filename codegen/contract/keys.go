@@ -3,12 +3,16 @@ package contract
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlfunc/rlfunc/codegen/spec"
 )
 
-// promises are until when what calls have written was to live, in milliseconds: by key and element.
+// promises are until when what calls have written was to live, in milliseconds: by key and element, "" for a string.
 type promises map[string]map[string]int64
 
 // A change is what a call has done to one key.
@@ -61,7 +65,7 @@ func (w *watch) keys(c *call, a answer, changes []change, p promises, back bool,
 		}
 		p.release(ch, w)
 		if moved && !back && ch.was && ch.is && ch.before.expires != 0 && ch.after.expires != 0 && ch.after.expires < ch.before.expires {
-			w.shortened(ch, line, p[ch.key])
+			w.shortened(c, ch, line, p[ch.key], now)
 		}
 		if ch.is && ch.after.expires != 0 && !back && !w.foreign {
 			w.outlived(ch, line, durations, now)
@@ -93,13 +97,23 @@ func (w *watch) refusal(a answer, ch change, line int, moved bool, lost string) 
 }
 
 // shortened checks that what others have written lives as long as they were told.
-func (w *watch) shortened(ch change, line int, until map[string]int64) {
-	if ch.after.kind != ch.before.kind || w.garbage || w.remade[ch.key] {
+func (w *watch) shortened(c *call, ch change, line int, until map[string]int64, now int64) {
+	if ch.after.kind != ch.before.kind || w.garbage {
+		return
+	}
+	lost := func(element string) bool { return until[element] > ch.after.expires+1 }
+	if ch.after.elements == nil {
+		if b, a := ch.before.text, ch.after.text; b != "" && len(a) > len(b) && lost("") && !w.passed[a] && !number(a) && !number(b) && kept(b, a) && w.given(c, b, a, now) {
+			w.add("shortened-ttl", line, "makes %s expire %s too soon: it still holds what an earlier call stored for longer", ch.key, milliseconds(until[""]-ch.after.expires))
+		}
+		return
+	}
+	if w.remade[ch.key] {
 		return
 	}
 	for e, v := range ch.before.elements {
-		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && until[e] > ch.after.expires+1 {
-			w.add("shortened-ttl", line, "makes %s in %s expire %v too soon: an earlier call stored it for longer", word(e), ch.key, time.Duration(until[e]-ch.after.expires)*time.Millisecond)
+		if u, still := ch.after.elements[e]; still && u == v && !w.touched[[2]string{ch.key, e}] && lost(e) {
+			w.add("shortened-ttl", line, "makes %s in %s expire %s too soon: an earlier call stored it for longer", word(e), ch.key, milliseconds(until[e]-ch.after.expires))
 			return
 		}
 	}
@@ -140,6 +154,46 @@ func (w *watch) outlived(ch change, line int, durations []int64, now int64) {
 	})
 }
 
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func number(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
+
+func ahead(word string, now int64) bool {
+	at, _ := timeOf(word, now)
+	return timeForm.MatchString(word) && at > now
+}
+
+var token = regexp.MustCompile(`[[:alnum:]]+`)
+
+// kept reports whether most of an old text is part of the new one, as where rows are packed again.
+func kept(old, is string) bool {
+	n := len(old) - min(4, len(old)/3)
+	for i := 0; n > 3 && i+n <= len(old); i++ {
+		if strings.Contains(is, old[i:i+n]) {
+			return true
+		}
+	}
+	return strings.Contains(is, old)
+}
+
+// given reports whether a new text still has a word of an old one that an earlier caller passed, and neither this call nor the author, or a time
+// that is still to come.
+func (w *watch) given(c *call, old, is string, now int64) bool {
+	own := map[string]bool{}
+	c.each(func(_ spec.Field, v *value) {
+		for _, word := range token.FindAllString(v.text, -1) {
+			own[word] = true
+		}
+	})
+	words := token.FindAllString(is, -1)
+	return slices.ContainsFunc(token.FindAllString(old, -1), func(word string) bool {
+		if given := w.passed[word] && !number(word) || ahead(word, now); !given || own[word] || !slices.Contains(words, word) {
+			return false
+		}
+		return !slices.ContainsFunc(c.lib.words.texts, func(text string) bool { return slices.Contains(token.FindAllString(text, -1), word) })
+	})
+}
+
 // keep notes until when what a call has written is to live: to the end of its key, but not beyond what the call itself could mean.
 func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
 	if !ch.is || ch.after.expires == 0 {
@@ -166,6 +220,9 @@ func (p promises) keep(ch change, w *watch, durations []int64, now int64) {
 	keep := func(element string) { p[ch.key][element] = until }
 	if len(durations) == 0 && ch.was && ch.before.expires == ch.after.expires { // it means no time of its own, and nothing is left of what had one
 		keep = func(element string) { delete(p[ch.key], element) }
+	}
+	if ch.after.elements == nil && ch.after.text != ch.before.text {
+		keep("")
 	}
 	for e, v := range ch.after.elements {
 		if u, was := ch.before.elements[e]; !was || u != v || w.touched[[2]string{ch.key, e}] {

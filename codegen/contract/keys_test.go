@@ -250,3 +250,27 @@ end
 		t.Errorf("found %q, want outlives-key", rules)
 	}
 }
+
+// What replaces a value keeps nothing of it, even if both have the same format.
+func TestRun_valuesThatAreReplaced(t *testing.T) {
+	const store = `--- Stores a text.
+--- @key    cache  string[cache]    the text
+--- @arg    text   text[1..200]     the text
+--- @arg    keep   duration[1s..1d] for how long
+--- @result stored bool             true
+local function store(cache, text, keep_us)
+  redis.call('SET', cache, VALUE, 'PX', math.ceil(keep_us / 1000))
+  return true
+end
+`
+	for value, want := range map[string][]string{
+		"cjson.encode({format = 1, text = text})":                                            nil,
+		"cjson.encode({format = 1, version = 'a long constant', text = {text}})":             nil,
+		"string.sub((redis.call('GET', cache) or 'all') .. ';' .. text, -900)":               {"shortened-ttl"},
+		"string.sub('format=1;' .. (redis.call('GET', cache) or '') .. ',' .. text, 1, 900)": {"shortened-ttl"},
+	} {
+		if rules := found(t, quick, map[string]string{"store": strings.ReplaceAll(store, "VALUE", value)}); !slices.Equal(rules, want) {
+			t.Errorf("%s: found %q, want %q", value, rules, want)
+		}
+	}
+}
