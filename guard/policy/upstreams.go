@@ -18,8 +18,8 @@ type Upstream struct {
 	// Name begins the names of its limits in Redis and is a label in metrics: 1 to 32 of A-Z a-z 0-9 _ -. No endpoint has it. Required.
 	Name string `yaml:"name" policy:"required,is=name"`
 	// Match holds patterns of net/http.ServeMux, at most 64: the host and the path of the requests that outbound.Transport sends to it.
-	// A host may begin with *., as in *.openai.azure.com/, which matches all names below it. A pattern without a host matches all hosts. Defaults to
-	// none: code names the upstream.
+	// A host may begin with *., as in *.openai.azure.com/, which matches all names below it. A pattern without a host matches all hosts, and
+	// account needs one. Defaults to none: code names the upstream.
 	Match []string `yaml:"match" policy:"items=0..64,is=target"`
 	// Account is which account a request uses. Defaults to the host: one account for each.
 	Account *Account `yaml:"account"`
@@ -207,7 +207,7 @@ func (u *Upstream) checkAccount(at string, found *problems) {
 		case a.Path != "" && !wildcards([]Endpoint{{Match: []string{pattern}}})[a.Path]:
 			found.add(at, "must have the wildcard {%s}, which names the account", a.Path)
 		case hostless(pattern):
-			found.add(at, "must begin with a host: an account is of one upstream")
+			found.add(at, "must begin with a host, because account is set")
 		}
 	}
 }
