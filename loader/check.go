@@ -174,7 +174,7 @@ func (t *Target) Status(ctx context.Context) (*Status, error) {
 	for i, n := range r.Nodes {
 		found := n.Warnings
 		if n.Problem != nil {
-			w := Warning{ID: string(n.Problem.Reason), Severity: Problem, Text: n.Problem.Text, Fix: "mend this, then look again with rlfunc status"}
+			w := Warning{ID: string(n.Problem.Reason), Severity: Problem, Text: n.Problem.Text, Fix: "correct this, then run rlfunc status again"}
 			if n.Readable && n.Problem.Reason == ErrNoPermission {
 				w.Severity, w.Fix = Note, "deploy as another user"
 			}

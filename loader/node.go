@@ -71,8 +71,8 @@ func (n *node) look(ctx context.Context) ([]LoadedLibrary, *Error) {
 	e := classify("check", "", n.Addr, false, err)
 	if e.Reason == ErrRejected && isReply(err) { // it does not know the command
 		e.Reason = ErrNoFunctions
-		e.Text = "the server refuses FUNCTION and can hold no library: Functions need Redis 7.0 or Valkey, and this is " + n.ask(ctx).server.String() + " and it answered: " + err.Error() +
-			"; use a server that has them, or the embedded engine"
+		e.Text = "the server (" + n.ask(ctx).server.String() + ") has no FUNCTION command, so it can hold no library; it answered: " + err.Error() +
+			"; use Redis 7.0 or later or Valkey, where FUNCTION is not disabled, or the embedded engine"
 	}
 	return nil, e
 }
