@@ -23,8 +23,8 @@ func TestCheck_reportsWhyServerRefusesLoads(t *testing.T) {
 		reason  loader.Reason
 		part    string
 	}{
-		{"too old", "redis_version:6.2.14\r\nrole:master\r\n", map[string]string{"FUNCTION LIST": unknown}, loader.ErrNoFunctions, "Functions need Redis 7.0 or Valkey, and this is Redis 6.2.14"},
-		{"another product", "redis_version:7.4.0\r\ndragonfly_version:df-v1.27\r\n", map[string]string{"FUNCTION LIST": unknown}, loader.ErrNoFunctions, "this is Dragonfly df-v1.27 and it answered: ERR unknown"},
+		{"too old", "redis_version:6.2.14\r\nrole:master\r\n", map[string]string{"FUNCTION LIST": unknown}, loader.ErrNoFunctions, "it is Redis 6.2.14 and answered: ERR unknown"},
+		{"another product", "redis_version:7.4.0\r\ndragonfly_version:df-v1.27\r\n", map[string]string{"FUNCTION LIST": unknown}, loader.ErrNoFunctions, "it is Dragonfly df-v1.27 and answered: ERR unknown"},
 		{"no version", "", map[string]string{"INFO": "-ERR unknown command 'INFO'\r\n", "FUNCTION LIST": unknown}, loader.ErrRejected, "unknown command 'INFO'"},
 		{"a replica", redis7[:len(redis7)-len("role:master\r\n")] + "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:7001\r\n", nil, loader.ErrReadOnly, "this is a replica of 10.0.0.1:7001; deploy to that"},
 		{"no password given", redis7, map[string]string{"INFO": "-NOAUTH Authentication required.\r\n"}, loader.ErrNoPermission, "requires a user and a password"},

@@ -71,7 +71,7 @@ func (n *node) look(ctx context.Context) ([]LoadedLibrary, *Error) {
 	e := classify("check", "", n.Addr, false, err)
 	if e.Reason == ErrRejected && isReply(err) { // it does not know the command
 		e.Reason = ErrNoFunctions
-		e.Text = "the server (" + n.ask(ctx).server.String() + ") has no FUNCTION command, so it can hold no library; it answered: " + err.Error() +
+		e.Text = "the server refuses FUNCTION and can hold no library: it is " + n.ask(ctx).server.String() + " and answered: " + err.Error() +
 			"; use Redis 7.0 or later or Valkey, where FUNCTION is not disabled, or the embedded engine"
 	}
 	return nil, e
