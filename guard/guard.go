@@ -257,9 +257,9 @@ func (g *Guard) install(p *policy.Policy) error {
 // A compiler makes a part of each snapshot.
 type compiler func(*policy.Policy, []*Endpoint) (any, error)
 
-// Compile calls compile with the policy and its endpoints, and again with each further policy before that takes effect. If it fails, SetPolicy and Watch
-// keep the old policy. current returns what compile made of the policy in effect; an io.Closer is closed when another policy, or Close, ends it.
-// Middleware so finds endpoints and identities by the policy that then decides.
+// Compile calls compile with the policy and its endpoints now, and with each further policy before it takes effect. If compile fails then, SetPolicy
+// and Watch keep the old policy. current returns what compile made of the policy in effect; if that is an io.Closer, it is closed when another
+// policy replaces it and by Close. It is for middleware: the policy that finds a request's endpoint also decides the request.
 func Compile[T any](g *Guard, compile func(*policy.Policy, []*Endpoint) (T, error)) (current func() T, err error) {
 	if g == nil {
 		return nil, errors.New("guard must not be nil")

@@ -29,8 +29,8 @@ type Amount struct {
 type Request struct {
 	// Endpoint is the endpoint's name in the policy.
 	Endpoint string
-	// At is the endpoint as middleware has it of [Compile]: the policy that found it decides, and the subjects, which that policy's reader has
-	// read, are not checked again. Defaults to the current policy's endpoint with the name.
+	// At is the endpoint itself, as [Compile] hands it to middleware. Its policy decides then, and Subjects, which must come from that policy's
+	// reader, are not checked again. Defaults to the current policy's endpoint of that name.
 	At *Endpoint
 	// Subjects identify the client, for example "user=42" and "ip=203.0.113.7": at most one for each identity of the policy. Package
 	// identity reads them from requests, and [policy.Policy.Subject] checks and spells one. No limit counts an identity that the policy
