@@ -21,7 +21,7 @@ var (
 	// shown is a block of commands, and the output that the page shows below it.
 	shown = regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```text\n(.*?)```)?")
 	// changing is what differs in each run: times, how long they are ahead, rates, names of reservations, the operator, and widths.
-	changing = regexp.MustCompile(`(?m)(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d|\d+(\.\d)? (requests|refused)/s|for \d+ (s|min)| +\d+\.\d( #+)?$|\b[A-Z2-7]{20}\b|\S+@\S+|  +`)
+	changing = regexp.MustCompile(`(?m)(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d|\d+(\.\d)? (requests|refused)/s|(for|new in) \d+ (s|min|h)( \d+ (s|min))?| +\d+\.\d( #+)?$|\b[A-Z2-7]{20}\b|\S+@\S+|  +`)
 )
 
 // Every command of docs/operate.md runs, in its order, on the state that the page describes, and prints what the page shows.
