@@ -433,7 +433,7 @@ end
 return refusal
 end)()
 
-local window_log = (function() -- rlfunc: lines=121 file=functions/lib/limit/window_log.lua
+local window_log = (function() -- rlfunc: lines=116 file=functions/lib/limit/window_log.lua
 
 
 
@@ -536,22 +536,17 @@ function window_log.charge(row, key, _, now_us, answer)
 end
 
 
-local function has(key, entry_us)
-  local length, newest_us = redis.call('LLEN', key), time_at(key, '-1')
-  if not newest_us or newest_us < entry_us then
-    return false
-  end
-  local _, found_us = first_after(key, entry_us - 1, length)
-  return found_us == entry_us
-end
-
-
 function window_log.refund(row, key, _, _, until_us)
   if not until_us then
     return redis.call('RPOP', key) ~= false
   end
-  local entry_us = until_us - row.window_us
-  return has(key, entry_us) and redis.call('LREM', key, '-1', string.format('%d', entry_us)) > 0
+  local entry_us, newest_us = until_us - row.window_us, time_at(key, '-1')
+  if not newest_us or newest_us < entry_us then
+    return false
+  end
+
+  local _, found_us = first_after(key, entry_us - 1, redis.call('LLEN', key))
+  return found_us == entry_us and redis.call('LREM', key, '-1', string.format('%d', entry_us)) > 0
 end
 
 return window_log

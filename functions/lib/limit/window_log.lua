@@ -99,23 +99,18 @@ function window_log.charge(row, key, _, now_us, answer)
   end
 end
 
--- Reports whether the log has an entry of that time. LREM would read all of a log that lacks it.
-local function has(key, entry_us)
-  local length, newest_us = redis.call('LLEN', key), time_at(key, '-1')
-  if not newest_us or newest_us < entry_us then
-    return false
-  end
-  local _, found_us = first_after(key, entry_us - 1, length)
-  return found_us == entry_us
-end
-
 -- Removes the entry of the call whose charge counts until until_us, or else the newest one.
 function window_log.refund(row, key, _, _, until_us)
   if not until_us then
     return redis.call('RPOP', key) ~= false
   end
-  local entry_us = until_us - row.window_us
-  return has(key, entry_us) and redis.call('LREM', key, '-1', string.format('%d', entry_us)) > 0
+  local entry_us, newest_us = until_us - row.window_us, time_at(key, '-1')
+  if not newest_us or newest_us < entry_us then
+    return false
+  end
+  -- LREM alone would read all of a log that lacks the entry.
+  local _, found_us = first_after(key, entry_us - 1, redis.call('LLEN', key))
+  return found_us == entry_us and redis.call('LREM', key, '-1', string.format('%d', entry_us)) > 0
 end
 
 return window_log
