@@ -57,7 +57,7 @@ func TestCall_serverWithoutLoads(t *testing.T) {
 	}
 	for _, command := range []string{"plan", "deploy", "status"} {
 		code, said := rlfunc(command, "--redis", url)
-		const want = "Functions need Redis 7.0 or Valkey"
+		const want = "use Redis 7.0 or later or Valkey, where FUNCTION is not disabled"
 		if code == exitOK || !strings.Contains(said, want) {
 			t.Errorf("%s: exit %d, %s, want %q", command, code, said, want)
 		}
