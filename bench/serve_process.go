@@ -33,13 +33,16 @@ const ourPolicy = `
 timeout: 10s
 identities: {user: {header: X-User, claimed: true}, tenant: {header: X-Tenant, claimed: true}}
 endpoints:
-  - {name: ip, limits: [{name: hour, by: ip, kind: fixed_window, limit: 1000000, window: 1h}]}
-  - {name: user, unbounded: true, limits: [{name: hour, by: user, kind: fixed_window, limit: 1000000, window: 1h}]}
-  - {name: tenant, unbounded: true, limits: [{name: hour, by: tenant, kind: fixed_window, limit: 1000000, window: 1h}]}
+  - name: api
+    unbounded: true
+    limits:
+      - {name: ip, by: ip, kind: fixed_window, limit: 1000000, window: 1h}
+      - {name: user, by: user, kind: fixed_window, limit: 1000000, window: 1h}
+      - {name: tenant, by: tenant, kind: fixed_window, limit: 1000000, window: 1h}
 descriptors:
-  - {domain: bench, entries: [{key: remote_address, identity: ip}], endpoint: ip}
-  - {domain: bench, entries: [{key: user, identity: user}], endpoint: user}
-  - {domain: bench, entries: [{key: tenant, identity: tenant}], endpoint: tenant}
+  - {domain: bench, entries: [{key: remote_address, identity: ip}], endpoint: api}
+  - {domain: bench, entries: [{key: user, identity: user}], endpoint: api}
+  - {domain: bench, entries: [{key: tenant, identity: tenant}], endpoint: api}
 `
 
 const theirConfig = `
