@@ -11,6 +11,7 @@ import (
 	"time"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/redis/go-redis/v9"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -84,6 +85,14 @@ func TestShouldRateLimit_manyEntriesAndDescriptors(t *testing.T) {
 	}
 	if a := f.ask(t, other); a.Code != "OVER_LIMIT" || a.Error != "bad_request" {
 		t.Errorf("%d clients in a request: %s %s", len(other.Descriptors), a.Code, a.Error)
+	}
+	empty, wide := edge(), edge(&commonv3.RateLimitDescriptor{})
+	for range 1001 {
+		empty.Descriptors = append(empty.Descriptors, &commonv3.RateLimitDescriptor{})
+		wide.Descriptors[0].Entries = append(wide.Descriptors[0].Entries, &commonv3.RateLimitDescriptor_Entry{})
+	}
+	for _, r := range []*ratelimitv3.RateLimitRequest{empty, wide} {
+		f.expect(t, r, answer{Code: "OVER_LIMIT", Error: "bad_request"})
 	}
 	keys := edge(descriptor(strings.Repeat("k", 1<<20), "x"), search("203.0.113.9"))
 	if a := f.ask(t, keys); a.Code != "OK" {
